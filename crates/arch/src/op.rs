@@ -1,0 +1,198 @@
+//! The table of operations: a row says what an operation takes and gives.
+
+use crate::program::{Activation, Map};
+
+/// One operation.
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub inputs: &'static [Takes],
+    pub options: &'static [Opt],
+    /// What it computes and which widths must fit, for the page on the format.
+    pub about: &'static str,
+    pub action: Action,
+}
+
+/// What stands at a place among the inputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Register,
+    Tensor,
+    /// A tensor that may be left out of the line.
+    TensorOrNone,
+}
+
+/// An option and the type of its value.
+pub(crate) struct Opt {
+    pub name: &'static str,
+    pub value: Takable,
+    pub required: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takable {
+    Whole,
+    Number,
+    /// A rotary scaling from `linear(…)` or `yarn(…)`.
+    Scaling,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A bare word; with `?` what it asks for may be missing.
+    Flag,
+    /// A quoted tensor name.
+    Tensor,
+    /// A table that says in which layers the tensor may be missing.
+    Layers,
+}
+
+/// What the compiler does with a step.
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    Embed,
+    Norm,
+    Linear,
+    Rope,
+    Attend,
+    Add,
+    Mul,
+    Scale,
+    Softcap,
+    Map(Map),
+    Gated(Activation),
+}
+
+const fn need(name: &'static str, value: Takable) -> Opt {
+    Opt { name, value, required: true }
+}
+
+const fn may(name: &'static str, value: Takable) -> Opt {
+    Opt { name, value, required: false }
+}
+
+const ONE: &[Takes] = &[Takes::Register];
+const TWO: &[Takes] = &[Takes::Register, Takes::Register];
+
+const fn map(name: &'static str, about: &'static str, map: Map) -> Row {
+    Row { name, inputs: ONE, options: &[], about, action: Action::Map(map) }
+}
+
+/// Every operation.
+pub(crate) const TABLE: &[Row] = &[
+    Row {
+        name: "embed",
+        inputs: &[Takes::Tensor],
+        options: &[may("width", Takable::Whole)],
+        about: "rows of the tensor for the token ids; its second size is the vocabulary",
+        action: Action::Embed,
+    },
+    Row {
+        name: "norm",
+        inputs: &[Takes::Register, Takes::TensorOrNone],
+        options: &[
+            need("eps", Takable::Number),
+            may("size", Takable::Whole),
+            may("kind", Takable::Word(&["rms", "layer"])),
+            may("bias", Takable::Flag),
+            may("in", Takable::Layers),
+        ],
+        about: "root mean square (or layer) norm over groups of `size`, by default the whole width",
+        action: Action::Norm,
+    },
+    Row {
+        name: "linear",
+        inputs: &[Takes::Register, Takes::Tensor],
+        options: &[may("rows", Takable::Whole), may("bias", Takable::Flag)],
+        about: "matrix times input; the tensor is [width of the input, rows]",
+        action: Action::Linear,
+    },
+    Row {
+        name: "rope",
+        inputs: ONE,
+        options: &[
+            need("base", Takable::Number),
+            need("size", Takable::Whole),
+            need("pairs", Takable::Word(&["adjacent", "half"])),
+            may("rotated", Takable::Whole),
+            may("scaling", Takable::Scaling),
+            may("factors", Takable::Tensor),
+        ],
+        about: "turns pairs of values by position in heads of `size`; only the first `rotated`",
+        action: Action::Rope,
+    },
+    Row {
+        name: "attend",
+        inputs: &[Takes::Register, Takes::Register, Takes::Register],
+        options: &[
+            need("heads", Takable::Whole),
+            need("kv_heads", Takable::Whole),
+            may("window", Takable::Whole),
+            may("scale", Takable::Number),
+            may("softcap", Takable::Number),
+        ],
+        about: "attention of q to all earlier k and v; window 0 sees all, soft cap 0 is none",
+        action: Action::Attend,
+    },
+    Row {
+        name: "add",
+        inputs: TWO,
+        options: &[],
+        about: "sum of two registers of one width",
+        action: Action::Add,
+    },
+    Row {
+        name: "mul",
+        inputs: TWO,
+        options: &[],
+        about: "product, value by value",
+        action: Action::Mul,
+    },
+    Row {
+        name: "scale",
+        inputs: ONE,
+        options: &[need("by", Takable::Number)],
+        about: "x * by",
+        action: Action::Scale,
+    },
+    Row {
+        name: "softcap",
+        inputs: ONE,
+        options: &[need("cap", Takable::Number)],
+        about: "cap * tanh(x / cap); cap 0 leaves x as it is",
+        action: Action::Softcap,
+    },
+    map("silu", "x / (1 + exp(-x))", Map::Silu),
+    map("gelu", "gelu in its tanh form", Map::Gelu),
+    map("relu", "max(x, 0)", Map::Relu),
+    map("sigmoid", "1 / (1 + exp(-x))", Map::Sigmoid),
+    map("tanh", "hyperbolic tangent", Map::Tanh),
+    Row {
+        name: "swiglu",
+        inputs: TWO,
+        options: &[],
+        about: "silu(g) * u",
+        action: Action::Gated(Activation::Silu),
+    },
+    Row {
+        name: "geglu",
+        inputs: TWO,
+        options: &[],
+        about: "gelu(g) * u, gelu in its tanh form",
+        action: Action::Gated(Activation::Gelu),
+    },
+];
+
+/// Operations that the format names and this version does not have.
+pub(crate) const LATER: &[&str] = &[
+    "clamp", "concat", "conv", "exp", "experts", "gelu_erf", "head", "latent", "pool", "relu2",
+    "route", "rows", "scan", "slice", "softplus", "split",
+];
+
+/// The row called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// Whether `word` may stand bare in a step of operation `name`.
+pub(crate) fn is_flag(name: &str, word: &str) -> bool {
+    let options = find(name).map_or(&[][..], |row| row.options);
+    options.iter().any(|o| o.name == word && o.value == Takable::Flag)
+}

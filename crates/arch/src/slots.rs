@@ -1,0 +1,92 @@
+//! Values to slots by lifetime: a slot is used again once its value has been read for the last
+//! time.
+
+use crate::program::{Op, Slot};
+
+/// The slot that an operation writes, and those that it reads.
+pub(crate) fn operands(op: &mut Op) -> (&mut Slot, [Option<&mut Slot>; 3]) {
+    match op {
+        Op::Embed { out, .. } => (out, [None, None, None]),
+        Op::Norm { out, x, .. }
+        | Op::Linear { out, x, .. }
+        | Op::Rope { out, x, .. }
+        | Op::Map { out, x, .. } => (out, [Some(x), None, None]),
+        Op::Attend { out, q, k, v, .. } => (out, [Some(q), Some(k), Some(v)]),
+        Op::Add { out, a, b, .. } | Op::Mul { out, a, b, .. } => (out, [Some(a), Some(b), None]),
+        Op::Gated { out, g, u, .. } => (out, [Some(g), Some(u), None]),
+    }
+}
+
+/// Operations that read value `i` of a position only to write value `i`, or hold a whole group
+/// before they write it: their result may take the place of an input.
+fn in_place(op: &Op) -> bool {
+    !matches!(op, Op::Embed { .. } | Op::Linear { .. } | Op::Attend { .. })
+}
+
+/// Replaces value numbers by slots. `widths[v]` is the width of value `v`; `kept` is read after
+/// the end and shares its slot with nothing. Gives the slots' widths and `kept`'s slot.
+pub(crate) fn assign<'o>(
+    ops: impl Iterator<Item = &'o mut Op>,
+    widths: &[usize],
+    kept: usize,
+) -> (Vec<usize>, Slot) {
+    let mut ops: Vec<&mut Op> = ops.collect();
+    let mut last = vec![0usize; widths.len()];
+    for (at, op) in ops.iter_mut().enumerate() {
+        let (out, inputs) = operands(op);
+        last[out.0] = at;
+        inputs.into_iter().flatten().for_each(|slot| last[slot.0] = at);
+    }
+    last[kept] = usize::MAX;
+    let mut slots: Vec<usize> = Vec::new();
+    let mut free: Vec<usize> = Vec::new();
+    let mut place = vec![usize::MAX; widths.len()];
+    for (at, op) in ops.iter_mut().enumerate() {
+        let early = in_place(op);
+        let (out, inputs) = operands(op);
+        let mut dead = Vec::new();
+        for slot in inputs.into_iter().flatten() {
+            let value = slot.0;
+            *slot = Slot(place[value]);
+            if last[value] == at && !dead.contains(&place[value]) {
+                dead.push(place[value]);
+            }
+        }
+        if early {
+            free.append(&mut dead);
+        }
+        let value = out.0;
+        let width = widths[value];
+        place[value] = if value == kept {
+            slots.push(width);
+            slots.len() - 1
+        } else {
+            take(&mut free, &mut slots, width)
+        };
+        *out = Slot(place[value]);
+        free.append(&mut dead);
+        if last[value] == at {
+            free.push(place[value]);
+        }
+    }
+    (slots, Slot(place[kept]))
+}
+
+/// The narrowest free slot that is wide enough, else the widest one made wider, else a new one.
+fn take(free: &mut Vec<usize>, slots: &mut Vec<usize>, width: usize) -> usize {
+    let fits = (0..free.len()).filter(|i| slots[free[*i]] >= width);
+    let found = fits
+        .min_by_key(|i| (slots[free[*i]], free[*i]))
+        .or_else(|| (0..free.len()).max_by_key(|i| (slots[free[*i]], free[*i])));
+    match found {
+        Some(i) => {
+            let slot = free.swap_remove(i);
+            slots[slot] = slots[slot].max(width);
+            slot
+        }
+        None => {
+            slots.push(width);
+            slots.len() - 1
+        }
+    }
+}

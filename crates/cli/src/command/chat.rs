@@ -1,0 +1,242 @@
+//! `recinto chat`: a conversation, line by line. No history file is kept.
+
+use std::{io::IsTerminal, ops::ControlFlow, path::PathBuf};
+
+use recinto_chat::{Message, Role};
+use recinto_engine::{Finish, Options, Piece, Reply, Request, Session};
+use recinto_provider::{Local, Provider};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{
+    command::ask,
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    input::{self, Lines},
+    interrupt::Interrupt,
+    open::{ModelArgs, OutputArgs},
+    options::AnswerArgs,
+    screen::Screen,
+    text::Encoding,
+    write::Target,
+};
+
+const EXAMPLES: &str = "\
+In the conversation:
+  /reset          forget the conversation, keep the instructions
+  /system TEXT    new instructions; forgets the conversation (without TEXT: none)
+  /exit           end (also Ctrl-D)
+  //TEXT          a line that begins with /
+Ctrl-C stops an answer; what was said of it stays in the conversation.
+
+Examples:
+  recinto chat -m ./qwen.gguf -s \"Answer in Spanish.\"
+  recinto chat < questions.txt";
+
+const COMMANDS: &str = "commands: /reset, /system TEXT, /exit; `//` sends a line that begins with /";
+
+/// Talk with a model, line by line
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Encoding of --system-file and stdin
+    #[arg(long, value_enum, default_value_t)]
+    encoding: Encoding,
+
+    /// Print each answer when it is whole, also on a terminal
+    #[arg(long)]
+    no_stream: bool,
+
+    /// Write the receipt of the latest answer (digests and options, no words) to this file
+    #[arg(long, value_name = "FILE")]
+    receipt: Option<PathBuf>,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let options = args.answer.options()?;
+    let receipt = args.receipt.as_deref().map(Target::new).transpose()?;
+    let system = args.answer.system(args.encoding, &interrupt)?;
+    let local = args.model.open()?;
+    let session = local.model().session(&args.answer.session())?;
+    let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if person && !args.output.quiet {
+        screen.say(&format!("{} — /exit or Ctrl-D ends\n", local.model().facts().name));
+    }
+    let streaming = screen.terminal && !args.no_stream && !args.output.json;
+    let mut talk = Talk {
+        screen,
+        local,
+        session,
+        options,
+        messages: Vec::new(),
+        system: system.map(input::uncover),
+        streaming,
+        json: args.output.json,
+        receipt,
+    };
+    talk.restart();
+    let lines = Lines::start();
+    loop {
+        if person {
+            talk.screen.say("> ");
+        }
+        let line = match lines.next(args.encoding, &interrupt) {
+            Ok(Some(line)) => line,
+            Ok(None) => {
+                if person {
+                    talk.screen.say("\n");
+                }
+                return Ok(Exit::Done);
+            }
+            Err(failure) => {
+                if person {
+                    talk.screen.say("\n");
+                }
+                return Err(failure);
+            }
+        };
+        interrupt.clear();
+        match talk.turn(line, &interrupt) {
+            Ok(Turn::End) => return Ok(Exit::Done),
+            Ok(Turn::Next(exit)) if exit == Exit::Done || person => {}
+            Ok(Turn::Next(exit)) => return Ok(exit),
+            // A person can ask again; a script must learn of it.
+            Err(failure) if person && failure.text.is_some() => crate::screen::fail(&failure),
+            Err(failure) => return Err(failure),
+        }
+        interrupt.clear();
+    }
+}
+
+/// What comes after a line.
+enum Turn {
+    Next(Exit),
+    End,
+}
+
+/// A conversation.
+struct Talk {
+    screen: Screen,
+    local: Local,
+    session: Session,
+    options: Options,
+    messages: Vec<Message>,
+    system: Option<String>,
+    streaming: bool,
+    json: bool,
+    receipt: Option<Target>,
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        self.system.zeroize();
+    }
+}
+
+impl Talk {
+    fn restart(&mut self) {
+        self.messages.clear();
+        self.session.truncate(0);
+        self.messages.extend(self.system.as_ref().map(|text| Message::new(Role::System, text)));
+    }
+
+    /// Takes one line: a command or something to answer.
+    fn turn(&mut self, line: Zeroizing<String>, interrupt: &Interrupt) -> Result<Turn, Failure> {
+        let next = Ok(Turn::Next(Exit::Done));
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
+        match word {
+            "" if rest.trim().is_empty() => next,
+            "/exit" => Ok(Turn::End),
+            "/reset" => {
+                self.restart();
+                next
+            }
+            "/system" => {
+                self.system.zeroize();
+                self.system = Some(rest.to_owned()).filter(|text| !text.trim().is_empty());
+                self.restart();
+                next
+            }
+            "/help" => {
+                self.screen.note(COMMANDS);
+                next
+            }
+            word if word.starts_with('/') && !word.starts_with("//") => {
+                Err(Failure::usage("a line that begins with / is no known command").hint(COMMANDS))
+            }
+            _ => {
+                let text = line.strip_prefix('/').filter(|_| word.starts_with("//"));
+                self.messages.push(Message::new(Role::User, text.unwrap_or(&line)));
+                match self.answer(interrupt) {
+                    Ok(exit) => Ok(Turn::Next(exit)),
+                    Err(failure) => {
+                        // The conversation stands where it stood.
+                        self.messages.pop();
+                        Err(failure)
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        let request = Request {
+            messages: self.messages.clone(),
+            options: self.options.clone(),
+            ..Request::default()
+        };
+        let (screen, streaming) = (&mut self.screen, self.streaming);
+        let mut broken = None;
+        let mut sink = |piece: Piece<'_>| match streaming.then(|| screen.piece(piece)) {
+            Some(Err(failure)) => {
+                broken = Some(failure);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        let reply = self.session.reply(&request, &interrupt.stop(), &mut sink);
+        if self.streaming {
+            self.screen.end()?;
+        }
+        if let Some(failure) = broken {
+            return Err(failure);
+        }
+        let mut reply = reply?;
+        self.show(&reply)?;
+        if let Some(target) = &self.receipt {
+            target.write(&reply.receipt.to_bytes())?;
+        }
+        let exit = ask::exit_of(&reply.finish);
+        if reply.finish == Finish::Cancelled && reply.text.is_empty() {
+            self.messages.pop();
+            return Ok(exit);
+        }
+        let mut message = Message::new(Role::Assistant, std::mem::take(&mut reply.text));
+        if !reply.reasoning.is_empty() {
+            message.reasoning = Some(std::mem::take(&mut reply.reasoning));
+        }
+        self.messages.push(message);
+        Ok(exit)
+    }
+
+    fn show(&mut self, reply: &Reply) -> Result<(), Failure> {
+        if self.json {
+            let (identity, facts) = (self.local.identity(), self.local.model().facts());
+            let body = envelope::Answer::new(reply, &identity, &facts);
+            envelope::print(&mut self.screen, "chat", body)?;
+        } else if !self.streaming {
+            self.screen.answer(&reply.text)?;
+        }
+        ask::remarks(&self.screen, reply, self.json);
+        Ok(())
+    }
+}

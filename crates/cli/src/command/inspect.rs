@@ -1,0 +1,240 @@
+//! `recinto inspect`: what is in a model file, without running it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use recinto_arch::Archs;
+use recinto_tokenizer::{Description, Tokenizer};
+use recinto_weights::{Array, File, Value};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    open::OutputArgs,
+    screen::Screen,
+};
+
+/// Elements of an array that are shown.
+const SHOWN: usize = 4;
+/// Characters of a text that are shown.
+const CHARACTERS: usize = 60;
+
+const EXAMPLES: &str = "\
+Examples:
+  recinto inspect ./qwen.gguf
+  recinto inspect ./qwen.gguf --tensors
+  recinto inspect ./qwen.gguf --json | jq .metadata";
+
+/// Show what is in a model file: metadata, tensors, tokenizer, template, licence
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The model file
+    #[arg(value_name = "FILE")]
+    file: String,
+
+    /// List every tensor
+    #[arg(long)]
+    tensors: bool,
+
+    /// A folder with more architectures
+    #[arg(long, value_name = "FOLDER")]
+    arch_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Tensors of one storage type.
+#[derive(Default, Serialize)]
+struct Kind {
+    tensors: usize,
+    values: u64,
+    bytes: u64,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let named = args.file.starts_with('~') || args.file.starts_with("path:");
+    let name = if named { args.file.clone() } else { format!("path:{}", args.file) };
+    let path = recinto_store::resolve(&name)?.weights;
+    let file = File::open(&path)?;
+    let archs = match &args.arch_dir {
+        Some(folder) => Archs::with_dir(folder)?,
+        None => Archs::built_in(),
+    };
+    let architecture = match archs.find(&file) {
+        Ok(arch) => Ok(arch.name().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let tokenizer =
+        Tokenizer::from_metadata(file.metadata()).map(|t| described(&t)).map_err(|e| e.to_string());
+    let found = Found { path, file, architecture, tokenizer };
+    if args.output.json { found.json(&mut screen, &args) } else { found.lines(&mut screen, &args) }?;
+    Ok(Exit::Done)
+}
+
+struct Found {
+    path: PathBuf,
+    file: File,
+    architecture: Result<String, String>,
+    tokenizer: Result<String, String>,
+}
+
+impl Found {
+    fn kinds(&self) -> BTreeMap<&'static str, Kind> {
+        let mut kinds = BTreeMap::<_, Kind>::new();
+        for tensor in self.file.tensors() {
+            let kind = kinds.entry(tensor.dtype.name()).or_default();
+            kind.tensors += 1;
+            kind.values += tensor.values();
+            kind.bytes += tensor.bytes() as u64;
+        }
+        kinds
+    }
+
+    fn template(&self) -> Option<&str> {
+        self.file.metadata().str("tokenizer.chat_template").ok().flatten()
+    }
+
+    fn licences(&self) -> Vec<(&str, String)> {
+        let keys = self.file.metadata().iter().filter(|(key, _)| key.contains("license"));
+        keys.map(|(key, value)| (key, shown(value))).collect()
+    }
+
+    fn lines(&self, screen: &mut Screen, args: &Args) -> Result<(), Failure> {
+        let (path, bytes) = (self.path.display(), self.file.bytes().len());
+        screen.line(&format!("file          {path} ({bytes} bytes, GGUF {})", self.file.version()))?;
+        screen.line(&match &self.architecture {
+            Ok(name) => format!("architecture  {name}: available"),
+            Err(why) => format!("architecture  not available: {}", first_line(why)),
+        })?;
+        screen.line(&match &self.tokenizer {
+            Ok(text) => format!("tokenizer     {text}"),
+            Err(why) => format!("tokenizer     not available: {}", first_line(why)),
+        })?;
+        screen.line(&match self.template() {
+            Some(text) => format!("template      {} characters", text.chars().count()),
+            None => "template      none: texts are continued as they stand".into(),
+        })?;
+        let licences = self.licences();
+        if licences.is_empty() {
+            screen.line("licence       not stated in the file")?;
+        }
+        for (key, value) in licences {
+            screen.line(&format!("licence       {value} ({key})"))?;
+        }
+        screen.line("\ntensors")?;
+        for (name, kind) in self.kinds() {
+            let Kind { tensors, values, bytes } = kind;
+            screen.line(&format!("  {name:<6} {tensors:>5} {values:>14} values {bytes:>14} bytes"))?;
+        }
+        if args.tensors {
+            for tensor in self.file.tensors() {
+                let dims: Vec<String> = tensor.dims.iter().map(ToString::to_string).collect();
+                let (name, dtype) = (&tensor.name, tensor.dtype.name());
+                screen.line(&format!("  {name:<40} {dtype:<6} [{}]", dims.join(", ")))?;
+            }
+        }
+        screen.line("\nmetadata")?;
+        for (key, value) in self.file.metadata().iter() {
+            screen.line(&format!("  {key} = {}", shown(value)))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, screen: &mut Screen, args: &Args) -> Result<(), Failure> {
+        let metadata: serde_json::Map<_, _> =
+            self.file.metadata().iter().map(|(key, v)| (key.to_owned(), whole(v))).collect();
+        let mut body = json!({
+            "file": self.path,
+            "bytes": self.file.bytes().len(),
+            "version": self.file.version(),
+            "architecture": self.architecture.as_ref().ok(),
+            "architecture_error": self.architecture.as_ref().err(),
+            "tokenizer": self.tokenizer.as_ref().ok(),
+            "tokenizer_error": self.tokenizer.as_ref().err(),
+            "template": self.template(),
+            "licence": self.licences().into_iter().collect::<BTreeMap<_, _>>(),
+            "dtypes": self.kinds(),
+            "metadata": metadata,
+        });
+        if args.tensors {
+            let list = self.file.tensors().iter().map(|tensor| {
+                json!({
+                    "name": tensor.name,
+                    "dtype": tensor.dtype.name(),
+                    "dims": tensor.dims,
+                    "bytes": tensor.bytes(),
+                })
+            });
+            body["tensors"] = list.collect();
+        }
+        envelope::print(screen, "inspect", body)
+    }
+}
+
+fn described(tokenizer: &Tokenizer) -> String {
+    let Description { model, pre, pieces, merges } = tokenizer.describe();
+    format!("{model}, pre-tokenizer {pre}, {pieces} pieces, {merges} merges")
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// A value on one line, long ones shortened.
+fn shown(value: Value<'_>) -> String {
+    match value {
+        Value::Str(text) => quoted(text),
+        Value::Array(array) => {
+            let first = match (array.strings(), array.scalars()) {
+                (Some(texts), _) => texts.take(SHOWN).map(quoted).collect(),
+                (_, Some(values)) => values.take(SHOWN).map(shown).collect(),
+                _ => Vec::new(),
+            };
+            let more = if array.len() > SHOWN { ", …" } else { "" };
+            format!("{} × {} [{}{more}]", array.len(), array.element().name(), first.join(", "))
+        }
+        other => whole(other).to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let shown: String = text.chars().take(CHARACTERS).collect();
+    let more = text.chars().count().saturating_sub(CHARACTERS);
+    match more {
+        0 => format!("{shown:?}"),
+        n => format!("{shown:?} and {n} characters more"),
+    }
+}
+
+/// A value as JSON; of an array its type and length, not its elements.
+fn whole(value: Value<'_>) -> serde_json::Value {
+    let float = |v: f64| match serde_json::Number::from_f64(v) {
+        Some(number) => number.into(),
+        None => json!(v.to_string()),
+    };
+    match value {
+        Value::U8(v) => v.into(),
+        Value::I8(v) => v.into(),
+        Value::U16(v) => v.into(),
+        Value::I16(v) => v.into(),
+        Value::U32(v) => v.into(),
+        Value::I32(v) => v.into(),
+        Value::U64(v) => v.into(),
+        Value::I64(v) => v.into(),
+        // The shortest decimal of the 32-bit value, not of its 64-bit neighbour.
+        Value::F32(v) => float(v.to_string().parse().unwrap_or(f64::from(v))),
+        Value::F64(v) => float(v),
+        Value::Bool(v) => v.into(),
+        Value::Str(v) => v.into(),
+        Value::Array(array) => outline(array),
+    }
+}
+
+fn outline(array: Array<'_>) -> serde_json::Value {
+    json!({ "array": array.element().name(), "length": array.len() })
+}

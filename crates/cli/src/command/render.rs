@@ -1,0 +1,106 @@
+//! `recinto render`: the prompt as the model will read it, its data marked.
+
+use recinto_chat::{Message, Role};
+use recinto_engine::Request;
+use zeroize::Zeroizing;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    input::{self, TextArgs},
+    interrupt::Interrupt,
+    open::{ModelArgs, OutputArgs},
+    options::AnswerArgs,
+    screen::Screen,
+};
+
+/// Around data, where the reader sees it.
+const MARKS: [char; 2] = ['⟦', '⟧'];
+
+const EXAMPLES: &str = "\
+Text between ⟦ and ⟧ is data: nothing in it can become a special token.
+
+Examples:
+  recinto render -m ./qwen.gguf -s \"Be brief.\" \"¿Qué es esto?\"
+  recinto render --plain -f question.txt > prompt.txt
+  recinto render --json \"Hello\"";
+
+/// Show the exact prompt that the model's chat template makes, data marked
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    text: TextArgs,
+
+    /// The exact text alone, without marks
+    #[arg(long)]
+    plain: bool,
+
+    /// The text as it stands, without the model's chat template
+    #[arg(long)]
+    completion: bool,
+
+    #[command(flatten)]
+    answer: AnswerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    mode: recinto_engine::Mode,
+    text: &'a str,
+    /// Byte ranges of `text`, first to one past the last.
+    content: Vec<[usize; 2]>,
+    tokens: &'a [u32],
+    notes: &'a [String],
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let options = args.answer.options()?;
+    let settings = args.model.settings()?;
+    settings.model()?;
+    let system = args.answer.system(args.text.encoding, &interrupt)?;
+    let text = args.text.read(&interrupt)?;
+    let mut messages = Vec::with_capacity(2);
+    messages.extend(system.map(|text| Message::new(Role::System, input::uncover(text))));
+    messages.push(Message::new(Role::User, input::uncover(text)));
+    let request = Request { messages, options, completion: args.completion, ..Request::default() };
+    let local = args.model.open_with(&settings)?;
+    let prompt = local.model().prompt(&request)?;
+    if args.output.json {
+        let body = Body {
+            mode: prompt.mode,
+            text: &prompt.text,
+            content: prompt.content.iter().map(|range| [range.start, range.end]).collect(),
+            tokens: &prompt.ids,
+            notes: &prompt.notes,
+        };
+        envelope::print(&mut screen, "render", body)?;
+        return Ok(Exit::Done);
+    }
+    prompt.notes.iter().for_each(|note| screen.note(note));
+    screen.detail(&format!("{} tokens", prompt.ids.len()));
+    if args.plain {
+        screen.text(&prompt.text)?;
+        return Ok(Exit::Done);
+    }
+    let room = prompt.text.len() + 8 * prompt.content.len();
+    let mut marked = Zeroizing::new(String::with_capacity(room));
+    let mut end = 0;
+    for range in &prompt.content {
+        marked.push_str(&prompt.text[end..range.start]);
+        marked.push(MARKS[0]);
+        marked.push_str(&prompt.text[range.clone()]);
+        marked.push(MARKS[1]);
+        end = range.end;
+    }
+    marked.push_str(&prompt.text[end..]);
+    screen.answer(&marked)?;
+    Ok(Exit::Done)
+}

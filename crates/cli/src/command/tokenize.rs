@@ -1,0 +1,90 @@
+//! `recinto tokenize`: a text as the ids that a model would read.
+
+use recinto_tokenizer::Tokenizer;
+use serde::Serialize;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    input::TextArgs,
+    interrupt::Interrupt,
+    open::{ModelArgs, OutputArgs},
+    screen::Screen,
+};
+
+const EXAMPLES: &str = "\
+Without --special the text is data, as a message's content is: nothing in it can become a special
+token. No beginning-of-text token is added.
+
+Examples:
+  recinto tokenize -m ./qwen.gguf \"¿Qué año es?\"
+  recinto tokenize --special \"<|im_start|>user\"
+  recinto tokenize --json -f letter.txt";
+
+/// Show the token ids of a text, with their pieces and byte ranges
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    text: TextArgs,
+
+    /// Match special tokens, as in the text of a chat template
+    #[arg(long)]
+    special: bool,
+
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// One token of the text.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: u32,
+    piece: &'a str,
+    /// First byte of the text and one past the last.
+    bytes: [u32; 2],
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    special: bool,
+    count: usize,
+    tokens: &'a [Row<'a>],
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let settings = args.model.settings()?;
+    let model = &settings.model()?.value;
+    let path = recinto_store::resolve(model)?.weights;
+    let text = args.text.read(&interrupt)?;
+    // The vocabulary alone: a text can be tokenized for a model that cannot be run.
+    let file = recinto_weights::File::open(&path)?;
+    let tokenizer = Tokenizer::from_metadata(file.metadata())?;
+    let content = if args.special { vec![] } else { vec![0..text.len()] };
+    let tokens = tokenizer.encode(&text, &content)?;
+    let rows: Vec<Row<'_>> = tokens
+        .iter()
+        .map(|token| Row {
+            id: token.id,
+            piece: tokenizer.piece(token.id).unwrap_or_default(),
+            bytes: [token.start, token.end],
+        })
+        .collect();
+    if args.output.json {
+        let body = Body { special: args.special, count: rows.len(), tokens: &rows };
+        envelope::print(&mut screen, "tokenize", body)?;
+        return Ok(Exit::Done);
+    }
+    for row in &rows {
+        let [start, end] = row.bytes;
+        let range = format!("{start}..{end}");
+        screen.line(&format!("{:>8}  {range:<14} {:?}", row.id, row.piece))?;
+    }
+    screen.detail(&format!("{} tokens", rows.len()));
+    Ok(Exit::Done)
+}

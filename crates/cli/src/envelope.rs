@@ -1,0 +1,89 @@
+//! The JSON that commands print: one envelope, with its schema's version.
+
+use std::io::Write;
+
+use recinto_engine::{
+    Digests, Facts, Finish, Mode, NUMERICS, Options, Reply, Times, Usage, VERSION,
+};
+use recinto_provider::Identity;
+use serde::Serialize;
+
+use crate::{failure::Failure, screen::Screen, wiped::Wiped};
+
+/// Raised when a field changes its meaning or goes; new fields do not raise it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The front of every envelope.
+#[derive(Serialize)]
+pub struct Envelope<'a, T: Serialize> {
+    pub schema_version: u32,
+    pub command: &'a str,
+    #[serde(flatten)]
+    pub body: T,
+}
+
+/// Prints `body` as `command`'s envelope, on one line.
+pub fn print(screen: &mut Screen, command: &str, body: impl Serialize) -> Result<(), Failure> {
+    let mut out = Wiped::default();
+    let envelope = Envelope { schema_version: SCHEMA_VERSION, command, body };
+    let written = serde_json::to_writer(&mut out, &envelope).map_err(|e| e.is_io());
+    written.map_err(|_| Failure::running("the reply cannot be written as JSON"))?;
+    let _ = out.write_all(b"\n");
+    screen.raw(out.bytes())
+}
+
+/// The engine that ran.
+#[derive(Serialize)]
+pub struct Engine {
+    pub version: &'static str,
+    pub numerics: u32,
+    pub level: &'static str,
+    pub threads: usize,
+}
+
+impl Engine {
+    pub fn of(facts: &Facts) -> Engine {
+        Engine {
+            version: VERSION,
+            numerics: NUMERICS,
+            level: facts.level,
+            threads: facts.threads,
+        }
+    }
+}
+
+/// A reply with everything that made it.
+#[derive(Serialize)]
+pub struct Answer<'a> {
+    provider: &'static str,
+    model: &'a str,
+    text: &'a str,
+    reasoning: &'a str,
+    finish: &'a Finish,
+    usage: Usage,
+    options: &'a Options,
+    mode: Mode,
+    notes: &'a [String],
+    digests: &'a Digests,
+    engine: Engine,
+    times: Times,
+}
+
+impl<'a> Answer<'a> {
+    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: &Facts) -> Answer<'a> {
+        Answer {
+            provider: identity.provider.name(),
+            model: &identity.model,
+            text: &reply.text,
+            reasoning: &reply.reasoning,
+            finish: &reply.finish,
+            usage: reply.usage,
+            options: &reply.options,
+            mode: reply.mode,
+            notes: &reply.notes,
+            digests: &reply.digests,
+            engine: Engine::of(facts),
+            times: reply.times,
+        }
+    }
+}

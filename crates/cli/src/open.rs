@@ -1,0 +1,106 @@
+//! Flags that every command with a model has, and opening it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use recinto_engine::OpenOptions;
+use recinto_provider::{EnvFile, Flags, Local, Name, Settings};
+
+use crate::failure::Failure;
+
+/// Which model, and what it runs on.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// The model: a path to a .gguf file [variable: RECINTO_MODEL]
+    #[arg(short, long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// Who answers [variable: RECINTO_PROVIDER] [default: local]
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+
+    /// Read settings from this file instead of ./.env
+    #[arg(long, value_name = "FILE", conflicts_with = "no_env_file")]
+    pub env_file: Option<PathBuf>,
+
+    /// Do not read a .env file
+    #[arg(long)]
+    pub no_env_file: bool,
+
+    /// A folder whose .arch files add to the built-in ones or replace them
+    /// [variable: RECINTO_ARCH_DIR]
+    #[arg(long, value_name = "FOLDER")]
+    pub arch_dir: Option<String>,
+
+    /// Let this metadata key pass although the architecture does not read it; repeatable
+    #[arg(long, value_name = "KEY")]
+    pub allow_key: Vec<String>,
+
+    /// Threads that compute [variable: RECINTO_THREADS] [default: cores this process may use]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+
+    /// CPU level: portable, avx2, avx512-vnni [variable: RECINTO_LEVEL] [default: the best]
+    #[arg(long, value_name = "LEVEL")]
+    pub level: Option<String>,
+
+    /// Keep text, token ids, keys and values out of the swap
+    #[arg(long)]
+    pub lock_memory: bool,
+}
+
+impl ModelArgs {
+    /// Every setting with its source.
+    pub fn settings(&self) -> Result<Settings, Failure> {
+        let env_file = match (&self.env_file, self.no_env_file) {
+            (_, true) => EnvFile::Ignored,
+            (Some(path), _) => EnvFile::At(path.clone()),
+            (None, _) => EnvFile::Here,
+        };
+        let flags = Flags {
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            arch_dir: self.arch_dir.clone(),
+            threads: self.threads.clone(),
+            level: self.level.clone(),
+            env_file,
+        };
+        Ok(Settings::resolve(&flags)?)
+    }
+
+    /// Opens the model of `settings`.
+    pub fn open_with(&self, settings: &Settings) -> Result<Local, Failure> {
+        let options = OpenOptions {
+            allow_keys: self.allow_key.clone(),
+            lock_memory: self.lock_memory,
+            ..OpenOptions::default()
+        };
+        match settings.provider.value {
+            Name::Local => Ok(Local::open(settings, options)?),
+            other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
+        }
+    }
+
+    /// Looks the settings up and opens the model.
+    pub fn open(&self) -> Result<Local, Failure> {
+        self.open_with(&self.settings()?)
+    }
+}
+
+/// How much is said, and in which form.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// One JSON envelope on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say nothing on stderr but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Say more on stderr
+    #[arg(short, long)]
+    pub verbose: bool,
+}

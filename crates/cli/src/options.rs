@@ -1,0 +1,111 @@
+//! Flags that say how an answer is made; one table of options in the engine stands behind them.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use clap::Args;
+use recinto_engine::{Options, SessionOptions};
+use zeroize::Zeroizing;
+
+use crate::{failure::Failure, input, interrupt::Interrupt, text::Encoding};
+
+/// How an answer is made.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Answer")]
+pub struct AnswerArgs {
+    /// Instructions before the conversation; like TEXT, visible to other users of this machine
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub system: Option<OsString>,
+
+    /// The same from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "system")]
+    pub system_file: Option<PathBuf>,
+
+    /// Any option by name; repeatable (top_k=40, min_p=0.05, repeat_penalty=1.1, …)
+    #[arg(short, long = "option", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub option: Vec<String>,
+
+    /// Fix the draws
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Most tokens to generate
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<usize>,
+
+    /// End the answer before this text; repeatable
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub stop: Vec<String>,
+
+    /// 0 takes the likeliest token each time
+    #[arg(long, value_name = "T")]
+    pub temperature: Option<f32>,
+
+    /// Most positions of prompt and answer together
+    #[arg(long, value_name = "N")]
+    pub context: Option<usize>,
+
+    /// Longest time for the answer
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+
+    /// Let a model that can think aloud do so
+    #[arg(long, conflicts_with = "no_think")]
+    pub think: bool,
+
+    /// Keep it from thinking aloud
+    #[arg(long)]
+    pub no_think: bool,
+}
+
+impl AnswerArgs {
+    /// The engine's options; a named flag goes before `-o`.
+    pub fn options(&self) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        for pair in &self.option {
+            let Some((key, value)) = pair.split_once('=') else {
+                return Err(Failure::usage("-o needs KEY=VALUE")
+                    .hint(&format!("known keys: {}", Options::KEYS.join(", "))));
+            };
+            options.set(key.trim(), value)?;
+        }
+        if self.seed.is_some() {
+            options.seed = self.seed;
+        }
+        if let Some(n) = self.max_tokens {
+            options.max_tokens = n;
+        }
+        if let Some(t) = self.temperature {
+            options.temperature = t;
+        }
+        options.stop.extend(self.stop.iter().cloned());
+        if let Some(seconds) = self.timeout {
+            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+            let time = time.ok_or_else(|| Failure::usage("--timeout must be above 0 seconds"))?;
+            options.deadline = Some(time);
+        }
+        match (self.think, self.no_think) {
+            (true, _) => options.thinking = Some(true),
+            (_, true) => options.thinking = Some(false),
+            _ => {}
+        }
+        Ok(options)
+    }
+
+    /// The session's options.
+    pub fn session(&self) -> SessionOptions {
+        SessionOptions { context: self.context }
+    }
+
+    /// The instructions before the conversation.
+    pub fn system(
+        &self,
+        encoding: Encoding,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Zeroizing<String>>, Failure> {
+        match (&self.system, &self.system_file) {
+            (Some(text), _) => Ok(Some(input::argument(text, "--system")?)),
+            (None, Some(path)) => Ok(Some(input::file(path, encoding, interrupt)?)),
+            (None, None) => Ok(None),
+        }
+    }
+}

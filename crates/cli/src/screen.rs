@@ -1,0 +1,180 @@
+//! Where words go: answers to stdout, everything else to stderr.
+//!
+//! Nothing is buffered here: what was written is with the reader, and no copy is left behind.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Write},
+    os::fd::AsFd,
+};
+
+use recinto_engine::Piece;
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+const DIM: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+
+/// Standard output and standard error, and what the person at them wants to see.
+pub struct Screen {
+    out: File,
+    /// Whether a person reads stdout.
+    pub terminal: bool,
+    colour: bool,
+    quiet: bool,
+    verbose: bool,
+    stream: Flow,
+}
+
+/// Where a stream of pieces stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Flow {
+    Start,
+    Reasoning,
+    Text { line_open: bool },
+}
+
+impl Screen {
+    pub fn new(quiet: bool, verbose: bool) -> Result<Screen, Failure> {
+        let out = io::stdout().as_fd().try_clone_to_owned().map_err(|e| Failure::output(&e))?;
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Ok(Screen {
+            out: File::from(out),
+            terminal: io::stdout().is_terminal(),
+            colour: io::stderr().is_terminal() && !set("NO_COLOR") && !dumb,
+            quiet,
+            verbose,
+            stream: Flow::Start,
+        })
+    }
+
+    /// Bytes to stdout, as they are.
+    pub fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.out.write_all(bytes).map_err(|e| Failure::output(&e))
+    }
+
+    /// Text to stdout. On a terminal control characters are shown, not obeyed: a model or a file
+    /// must not move the cursor or rename the window.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if self.terminal && text.chars().any(commands) {
+            let shown = Zeroizing::new(text.chars().map(visible).collect::<String>());
+            return self.raw(shown.as_bytes());
+        }
+        self.raw(text.as_bytes())
+    }
+
+    /// A line to stdout.
+    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
+        self.text(text)?;
+        self.raw(b"\n")
+    }
+
+    /// A whole answer: the text, and a line end if it has none.
+    pub fn answer(&mut self, text: &str) -> Result<(), Failure> {
+        self.text(text)?;
+        if text.ends_with('\n') { Ok(()) } else { self.raw(b"\n") }
+    }
+
+    /// A piece of an answer in the making. Reasoning goes to stderr, dim or between marks.
+    pub fn piece(&mut self, piece: Piece<'_>) -> Result<(), Failure> {
+        match piece {
+            Piece::Reasoning(text) => {
+                if self.quiet {
+                    return Ok(());
+                }
+                if self.stream == Flow::Start {
+                    self.say(if self.colour { DIM } else { "[thinking]\n" });
+                }
+                self.stream = Flow::Reasoning;
+                self.say(text);
+            }
+            Piece::Text(text) => {
+                self.close_reasoning();
+                self.stream = Flow::Text { line_open: !text.ends_with('\n') };
+                self.text(text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a stream of pieces with a line end.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        self.close_reasoning();
+        let open = self.stream == Flow::Text { line_open: true };
+        self.stream = Flow::Start;
+        if open { self.raw(b"\n") } else { Ok(()) }
+    }
+
+    fn close_reasoning(&mut self) {
+        if self.stream == Flow::Reasoning {
+            self.say(if self.colour { "\x1b[0m\n\n" } else { "\n[answer]\n" });
+            self.stream = Flow::Start;
+        }
+    }
+
+    /// A remark to stderr, unless quiet.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            let shown = Zeroizing::new(text.chars().map(visible).collect::<String>());
+            let _ = writeln!(io::stderr(), "note: {}", shown.as_str());
+        }
+    }
+
+    /// A detail to stderr, only with `-v`.
+    pub fn detail(&self, text: &str) {
+        if self.verbose {
+            let (dim, plain) = if self.colour { (DIM, PLAIN) } else { ("", "") };
+            let _ = writeln!(io::stderr(), "{dim}{text}{plain}");
+        }
+    }
+
+    /// Text to stderr as it is, a prompt sign for example.
+    pub fn say(&self, text: &str) {
+        let mut err = io::stderr();
+        let escape = text.starts_with('\x1b');
+        let shown = match escape || !text.chars().any(commands) {
+            true => Zeroizing::new(text.to_owned()),
+            false => Zeroizing::new(text.chars().map(visible).collect()),
+        };
+        let _ = err.write_all(shown.as_bytes());
+    }
+}
+
+/// Whether a terminal would obey this character instead of showing it.
+fn commands(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+/// The character, or a picture of it.
+pub fn visible(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        '\x7f' => '\u{2421}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// The one place that prints why a command failed.
+pub fn fail(failure: &Failure) {
+    let Some(text) = &failure.text else { return };
+    let shown: String = text.chars().map(visible).collect();
+    // Nobody may be reading; there is no one left to tell.
+    let _ = writeln!(io::stderr(), "error: {shown}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown() {
+        let cases = [("\x1b[2J", "␛[2J"), ("a\tñ\n", "a\tñ\n"), ("\x7f\u{9b}", "␡\u{fffd}")];
+        for (text, want) in cases {
+            assert_eq!(text.chars().map(visible).collect::<String>(), want);
+        }
+    }
+}

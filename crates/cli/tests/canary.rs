@@ -1,0 +1,235 @@
+//! Nothing of the prompt stays behind: a random word goes in everywhere, every failure that can
+//! be reached is forced, and the word is looked for in all that is left.
+
+mod shell;
+
+use std::{
+    collections::hash_map::RandomState,
+    fs,
+    hash::BuildHasher,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+    time::Duration,
+};
+
+use shell::{Ran, Shell};
+
+/// A word nobody has written before.
+fn canary() -> String {
+    format!("canario{:016x}ñ", RandomState::new().hash_one(std::process::id()))
+}
+
+/// A shell whose processes may leave core files, if they let it come to that.
+fn shell(word: &str) -> Shell {
+    let shell = Shell::new()
+        .env("OPENAI_API_KEY", word)
+        .env("ANTHROPIC_API_KEY", word)
+        .env("RUST_BACKTRACE", "full")
+        .env("RUST_LOG", "trace")
+        .wrap(&["sh", "-c", "ulimit -c unlimited 2>/dev/null; exec \"$@\"", "sh"]);
+    fs::create_dir(shell.path().join("in")).unwrap();
+    shell
+}
+
+/// Every file below `folder`, the inputs in `in/` apart.
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.ends_with("in") => {}
+            true => files(&path, out),
+            false => out.push(path),
+        }
+    }
+}
+
+/// Whether `word`, with or without its last letter, stands in `bytes`.
+fn holds(bytes: &[u8], word: &str) -> bool {
+    let word = word.trim_end_matches('ñ').as_bytes();
+    bytes.windows(word.len()).any(|window| window == word)
+}
+
+fn nothing_is_left(name: &str, shell: &Shell, ran: &Ran, word: &str) {
+    assert!(!holds(ran.err.as_bytes(), word), "{name}: on stderr: {}", ran.err);
+    assert!(!ran.core, "{name}: a core was dumped");
+    let mut left = Vec::new();
+    files(shell.path(), &mut left);
+    for path in left {
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(!file.starts_with("core"), "{name}: {file} is left");
+        assert!(!holds(&fs::read(&path).unwrap(), word), "{name}: in {file}");
+    }
+}
+
+#[test]
+fn the_search_finds() {
+    let word = canary();
+    let shell = shell(&word);
+    let ran = shell.run(&["--help"]);
+    nothing_is_left("control", &shell, &ran, &word);
+    assert!(holds(format!("x{word}").as_bytes(), &word));
+    shell.write("left.tmp", format!("a {word} b"));
+    let found = std::panic::catch_unwind(|| nothing_is_left("control", &shell, &ran, &word));
+    assert!(found.is_err(), "a file with the word is found");
+}
+
+#[test]
+fn errors_before_a_model_is_opened() {
+    let word = canary();
+    let shell = shell(&word);
+    let prompt = format!("¿{word}?");
+    let latin = [word.trim_end_matches('ñ').as_bytes(), b" \xf1o"].concat();
+    let dashed = format!("--{word}");
+    let pair = format!("temperature={word}");
+    fs::write(shell.path().join("in/latin.txt"), &latin).unwrap();
+    fs::write(shell.path().join("in/bad.env"), format!("RECINTO_LEVEL=avx2\n{word} {word}\n")).unwrap();
+    fs::write(shell.path().join("in/key.env"), format!("KEY={word}\nRECINTO_NO=1\n")).unwrap();
+    fs::write(shell.path().join("in/open.env"), format!("KEY='{word}\n")).unwrap();
+    shell.write("bad.gguf", "GGUF");
+    let system = ["-s", prompt.as_str()];
+    let cases: Vec<(&str, Vec<&str>)> = vec![
+        ("question as command", vec![&prompt]),
+        ("one word as command", vec![&word]),
+        ("unquoted", vec!["ask", "a", &prompt]),
+        ("as flag", vec!["ask", &dashed]),
+        ("no model", vec!["ask", &prompt]),
+        ("no file", vec!["ask", &prompt, "-m", "no.gguf"]),
+        ("bad file", vec!["ask", &prompt, "-m", "bad.gguf"]),
+        ("store", vec!["ask", &prompt, "-m", "qwen3:0.6b"]),
+        ("provider", vec!["ask", &prompt, "--provider", "openai"]),
+        ("option value", vec!["ask", &prompt, "-m", "bad.gguf", "-o", &pair]),
+        ("option form", vec!["ask", &prompt, "-m", "bad.gguf", "-o", &word]),
+        ("seed", vec!["ask", &prompt, "--seed", &word]),
+        ("stop", vec!["ask", &prompt, "--stop", &word, "-m", "bad.gguf"]),
+        ("latin-1 file", vec!["ask", "-f", "in/latin.txt", "-m", "bad.gguf"]),
+        ("latin-1 system", vec!["ask", "a", "--system-file", "in/latin.txt", "-m", "bad.gguf"]),
+        ("converted", vec!["ask", "-f", "in/latin.txt", "--encoding", "latin-1", "-m", "bad.gguf"]),
+        ("receipt", vec!["ask", &prompt, "--receipt", "no/r", "-m", "bad.gguf"]),
+        ("bad .env", vec!["ask", &prompt, "--env-file", "in/bad.env"]),
+        ("unknown key", vec!["ask", &prompt, "--env-file", "in/key.env"]),
+        ("open quote", vec!["ask", &prompt, "--env-file", "in/open.env"]),
+        ("tokenize", vec!["tokenize", &prompt, "-m", "bad.gguf"]),
+        ("render", vec!["render", &prompt, "-m", "bad.gguf"]),
+        ("status", vec!["status", &prompt]),
+        ("bench", vec!["bench", "--prompt", &word]),
+        ("chat", vec!["chat", &prompt]),
+        ("shell", vec!["completions", &word]),
+        ("level", vec!["ask", &prompt, "--level", "sse"]),
+    ];
+    for (name, args) in &cases {
+        for more in [&[][..], &["-v"], &system] {
+            let args: Vec<&str> = args.iter().chain(more).copied().collect();
+            let ran = shell.run(&args);
+            assert!(matches!(ran.code, Some(2 | 4)), "{name}: {:?} {}", ran.code, ran.err);
+            assert!(ran.err.starts_with("error: "), "{name}: {}", ran.err);
+            assert!(ran.out.is_empty(), "{name}");
+            nothing_is_left(name, &shell, &ran, &word);
+        }
+        let ran = shell.pipe(args, &latin);
+        nothing_is_left(&format!("{name}, piped"), &shell, &ran, &word);
+    }
+}
+
+#[test]
+fn panics_and_aborts() {
+    if !cfg!(debug_assertions) {
+        return recinto_testkit::skipped("panics_and_aborts", "needs debug assertions");
+    }
+    let word = canary();
+    for (fault, code, signal) in [
+        ("panic", Some(4), None),
+        ("thread", Some(4), None),
+        ("abort", None, Some(6)),
+    ] {
+        let shell = shell(&word).env("RECINTO_TEST_FAULT", fault);
+        shell.write("bad.gguf", "GGUF");
+        for more in [&[][..], &["-v"], &["-s", &word]] {
+            let args: Vec<&str> =
+                ["ask", "-m", "bad.gguf", &word].iter().chain(more).copied().collect();
+            let ran = shell.run(&args);
+            assert_eq!((ran.code, ran.signal), (code, signal), "{fault}: {}", ran.err);
+            nothing_is_left(fault, &shell, &ran, &word);
+            if signal.is_none() {
+                assert!(ran.err.contains("error: a fault in this program, at "), "{}", ran.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn killed_while_it_holds_the_text() {
+    let word = canary();
+    for signal in ["ABRT", "SEGV", "QUIT", "INT", "TERM"] {
+        let shell = shell(&word);
+        shell.write("bad.gguf", "GGUF");
+        let mut child = shell
+            .command(&["ask", "-m", "bad.gguf", "-s", &word, "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(format!("{word} ").repeat(1000).as_bytes()).unwrap();
+        wait_for_shield(child.id());
+        thread::sleep(Duration::from_millis(100));
+        shell::kill(&child, signal);
+        let ran = shell::finish(child);
+        drop(stdin);
+        match signal {
+            "INT" | "TERM" => assert_eq!(ran.code, Some(130), "{signal}: {}", ran.err),
+            _ => assert!(ran.signal.is_some(), "{signal}: {:?}", ran.code),
+        }
+        nothing_is_left(signal, &shell, &ran, &word);
+    }
+}
+
+/// Waits until the process has set its core limit to 0, which it does before anything else.
+fn wait_for_shield(pid: u32) {
+    for _ in 0..400 {
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+        let core = limits.lines().find(|line| line.starts_with("Max core file size"));
+        if core.is_some_and(|line| line.split_whitespace().filter(|w| *w == "0").count() == 2) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the core limit was never set to 0");
+}
+
+#[test]
+fn replies_and_their_failures() {
+    let Some(model) = shell::tiny("replies_and_their_failures", "qwen2") else { return };
+    let model = model.to_str().unwrap();
+    let word = canary();
+    let shell = shell(&word);
+    let many = format!("{word} ").repeat(4000);
+    let cases: Vec<(&str, Vec<&str>, Option<i32>)> = vec![
+        ("reply", vec!["--receipt", "r.json", "--max-tokens", "4"], Some(0)),
+        ("json", vec!["--json", "--receipt", "r.json", "--max-tokens", "4"], Some(0)),
+        ("stop", vec!["--stop", &word, "--receipt", "r.json", "--max-tokens", "4"], Some(0)),
+        ("quiet", vec!["-q", "--max-tokens", "4"], Some(0)),
+        ("locked", vec!["--lock-memory", "--max-tokens", "4"], Some(0)),
+        ("bias", vec!["-o", "logit_bias=99999999:1"], Some(2)),
+        ("temperature", vec!["--temperature", "-1"], Some(2)),
+        ("context", vec!["--context", "2"], Some(4)),
+        ("time", vec!["--timeout", "0.000001"], Some(4)),
+        ("long", vec![&many], Some(4)),
+    ];
+    for (name, more, code) in &cases {
+        for verbose in [&[][..], &["-v"]] {
+            if more.contains(&"-q") && !verbose.is_empty() {
+                continue;
+            }
+            let mut args = vec!["ask", "-m", model, "-s", &word];
+            args.extend(more.iter().chain(verbose));
+            if *name != "long" {
+                args.push(&word);
+            }
+            let ran = shell.run(&args);
+            assert_eq!(ran.code, *code, "{name}: {}", ran.err);
+            nothing_is_left(name, &shell, &ran, &word);
+        }
+    }
+    assert!(shell.path().join("r.json").exists(), "a receipt was searched");
+}

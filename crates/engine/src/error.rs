@@ -1,0 +1,104 @@
+//! What can go wrong between a file and a reply.
+
+use std::fmt;
+
+/// The kind of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The file cannot be opened or is not a model.
+    Open,
+    /// The architecture is missing, broken or does not fit the file.
+    Architecture,
+    /// The vocabulary is missing, broken or of an unknown kind.
+    Tokenizer,
+    /// The chat template failed.
+    Template,
+    /// The request is out of its bounds.
+    Request,
+    /// The prompt does not fit the context.
+    Overflow {
+        /// Positions the prompt needs, at least one generated token included.
+        needed: usize,
+        /// Positions the session has.
+        available: usize,
+    },
+    /// The caller said stop while the prompt was being read.
+    Cancelled,
+    /// The deadline passed while the prompt was being read.
+    Deadline,
+    /// A value was not a number.
+    NonFinite {
+        /// Line in the arch file.
+        line: u32,
+        /// The layer, if the line stands in a repeated block.
+        layer: Option<u32>,
+    },
+    /// The system gave no memory, or would not lock it.
+    Memory,
+    /// The file changed while it was mapped.
+    Changed,
+    /// The machine lacks what was asked for (a CPU level, threads).
+    Machine,
+}
+
+/// A failure: kind, what and where, and what to do. Never holds words of a prompt or a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    what: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    /// A failure of `kind`; `what` says what and where.
+    pub fn new(kind: Kind, what: impl Into<String>) -> Error {
+        Error { kind, what: what.into(), hint: None }
+    }
+
+    /// What to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub(crate) fn memory(what: &str) -> Error {
+        Error::new(Kind::Memory, format!("no memory for {what}"))
+            .hint("a smaller context or a smaller model needs less")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Errors of the rooms below: their texts already say what, where and what to do.
+macro_rules! from {
+    ($($error:ty => $kind:ident,)*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Error {
+                Error::new(Kind::$kind, error.to_string())
+            }
+        }
+    )*};
+}
+
+from! {
+    recinto_weights::Error => Open,
+    recinto_arch::Error => Architecture,
+    recinto_tokenizer::Error => Tokenizer,
+    recinto_chat::Error => Template,
+}

@@ -1,0 +1,266 @@
+//! An opened model: file, program, vocabulary, template, and the machine it runs on.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use recinto_arch::{Archs, CompileOptions, Origin, OutputKind, Program, compile};
+use recinto_chat::Template;
+use recinto_kernels::{Kernels, Level, Machine, NUMERICS};
+use recinto_tokenizer::Tokenizer;
+use recinto_weights::File;
+use serde::Serialize;
+
+use crate::{
+    digest::{self, Digests, Pending},
+    error::{Error, Kind},
+    exec::Bound,
+    session::{Session, SessionOptions},
+};
+
+/// How a model is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// A folder whose arch files are added to the built-in ones, or replace them by name.
+    pub arch_dir: Option<PathBuf>,
+    /// Metadata keys to let pass although no line of the arch file reads them; recorded in
+    /// receipts.
+    pub allow_keys: Vec<String>,
+    /// Threads to compute with; `None` follows affinity, control groups and physical cores.
+    pub threads: Option<usize>,
+    /// CPU level to compute with; `None` takes the best one this CPU has. No bit depends on it.
+    pub level: Option<Level>,
+    /// Keep buffers that hold text, ids, keys and values out of the swap.
+    pub lock_memory: bool,
+    /// The model's name as it was asked for, for receipts; the path when `None`.
+    pub name: Option<String>,
+}
+
+/// An opened model: immutable, shareable, cheap to clone.
+///
+/// Its weights stay in the mapped file. Opening starts the SHA-256 of that file on a thread of
+/// its own; [`Model::digests`] waits for it.
+#[derive(Clone)]
+pub struct Model(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub bound: Arc<Bound>,
+    pub tokenizer: Tokenizer,
+    pub template: Option<Template>,
+    pub template_text: Option<String>,
+    pub path: PathBuf,
+    pub name: String,
+    pub lock_memory: bool,
+    pub load: Duration,
+    weights: Pending,
+    architecture: recinto_receipt::Digest,
+}
+
+/// What there is to know about an opened model, for people and programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// As asked for.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Architecture's name.
+    pub architecture: String,
+    /// `built-in`, or the path of the arch file.
+    pub architecture_origin: String,
+    /// Storage types with their number of tensors.
+    pub dtypes: Vec<(String, usize)>,
+    /// Repeated layers.
+    pub layers: usize,
+    /// Trained context length, where the file states one.
+    pub context: Option<u64>,
+    /// Rows of the embedding table.
+    pub vocabulary: usize,
+    /// Vocabulary kind and pre-tokenizer.
+    pub tokenizer: String,
+    /// Whether the file carries a chat template.
+    pub template: bool,
+    /// The licence the file states.
+    pub license: Option<String>,
+    /// CPU level.
+    pub level: &'static str,
+    /// Threads that compute.
+    pub threads: usize,
+    /// Revision of the numbers.
+    pub numerics: u32,
+    /// Engine version.
+    pub version: &'static str,
+    /// Milliseconds that opening took, the digest apart.
+    pub load_ms: f64,
+    /// Bytes of keys and values a position.
+    pub kv_bytes_per_position: usize,
+}
+
+/// This engine's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+impl Model {
+    /// Opens the model in `path`: maps and checks the file, compiles its architecture, builds
+    /// its vocabulary and its template. Nothing is copied but small tables.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
+        let began = Instant::now();
+        let file = File::open(path)?;
+        let archs = match &options.arch_dir {
+            Some(dir) => Archs::with_dir(dir)?,
+            None => Archs::built_in(),
+        };
+        let arch = archs.find(&file)?;
+        let settings = CompileOptions { allow_keys: options.allow_keys.clone() };
+        let program = compile(arch, &file, &settings)?;
+        if program.output.kind != OutputKind::Logits {
+            let what = format!("architecture `{}` gives no logits to answer with", program.name);
+            return Err(Error::new(Kind::Architecture, what));
+        }
+        let tokenizer = Tokenizer::from_metadata(file.metadata())?;
+        let template_text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
+        let template = match &template_text {
+            Some(text) => {
+                let piece = |id: Option<u32>| id.and_then(|id| tokenizer.piece(id)).unwrap_or("");
+                Some(Template::new(text, piece(tokenizer.bos()), piece(tokenizer.eos()))?)
+            }
+            None => None,
+        };
+        let machine = machine(options)?;
+        let architecture = digest::of_text(&program.text);
+        let bound = Arc::new(Bound::new(file, program, machine)?);
+        let weights = Pending::start(&bound)?;
+        let inner = Inner {
+            tokenizer,
+            template,
+            template_text,
+            path: path.to_owned(),
+            name: options.name.clone().unwrap_or_else(|| path.display().to_string()),
+            lock_memory: options.lock_memory,
+            load: began.elapsed(),
+            weights,
+            architecture,
+            bound,
+        };
+        Ok(Model(Arc::new(inner)))
+    }
+
+    /// A new conversation's memory.
+    pub fn session(&self, options: &SessionOptions) -> Result<Session, Error> {
+        Session::new(self, options)
+    }
+
+    /// Text to ids and back.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.0.tokenizer
+    }
+
+    /// What the model computes.
+    pub fn program(&self) -> &Program {
+        &self.0.bound.program
+    }
+
+    /// The mapped file.
+    pub fn file(&self) -> &File {
+        &self.0.bound.file
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The chat template's source, where the model has one.
+    pub fn template(&self) -> Option<&str> {
+        self.0.template_text.as_deref()
+    }
+
+    /// SHA-256 of weights, architecture text, engine object and template; waits for the first,
+    /// and fails when the file is no longer the one that was mapped.
+    pub fn digests(&self) -> Result<Digests, Error> {
+        Ok(self.timed_digests()?.0)
+    }
+
+    pub(crate) fn timed_digests(&self) -> Result<(Digests, Duration), Error> {
+        let (weights, time) = self.0.weights.wait();
+        if !self.file().unchanged() {
+            let what = format!("{} changed while it was in use", self.0.path.display());
+            return Err(Error::new(Kind::Changed, what)
+                .hint("start again; replace model files by renaming, never in place"));
+        }
+        let digests = Digests {
+            weights,
+            architecture: self.0.architecture,
+            engine: digest::of_engine()?,
+            template: self.template().map(digest::of_text),
+        };
+        Ok((digests, time))
+    }
+
+    /// What there is to know about the opened model.
+    pub fn facts(&self) -> Facts {
+        let (file, program) = (self.file(), self.program());
+        let mut dtypes: Vec<(String, usize)> = Vec::new();
+        for tensor in file.tensors() {
+            let name = tensor.dtype.name();
+            match dtypes.iter_mut().find(|(known, _)| known == name) {
+                Some((_, count)) => *count += 1,
+                None => dtypes.push((name.to_owned(), 1)),
+            }
+        }
+        let machine = &self.0.bound.machine;
+        Facts {
+            name: self.0.name.clone(),
+            path: self.0.path.clone(),
+            bytes: file.bytes().len() as u64,
+            architecture: program.name.clone(),
+            architecture_origin: match &program.origin {
+                Origin::BuiltIn => "built-in".into(),
+                Origin::File(path) => path.display().to_string(),
+            },
+            dtypes,
+            layers: program.layers,
+            context: program.context,
+            vocabulary: program.vocabulary,
+            tokenizer: {
+                let description = self.0.tokenizer.describe();
+                format!("{}/{}", description.model, description.pre)
+            },
+            template: self.0.template.is_some(),
+            license: file.metadata().str("general.license").ok().flatten().map(str::to_owned),
+            level: machine.kernels().level().name(),
+            threads: machine.threads(),
+            numerics: NUMERICS,
+            version: VERSION,
+            load_ms: self.0.load.as_secs_f64() * 1e3,
+            kv_bytes_per_position: program
+                .caches
+                .iter()
+                .map(|cache| cache.kv_heads * (cache.key_dim + cache.value_dim) * 2)
+                .sum(),
+        }
+    }
+}
+
+/// The level and the threads to compute with.
+fn machine(options: &OpenOptions) -> Result<Machine, Error> {
+    let kernels = match options.level {
+        None => Kernels::detect(),
+        Some(level) => Kernels::at(level).ok_or_else(|| {
+            let known: Vec<&str> = Kernels::available().iter().map(|k| k.level().name()).collect();
+            Error::new(Kind::Machine, format!("this CPU has no level `{}`", level.name()))
+                .hint(format!("it has: {}", known.join(", ")))
+        })?,
+    };
+    let threads = match options.threads {
+        None => recinto_os::cpus::limits(Path::new("/")).threads,
+        Some(threads @ 1..=1024) => threads,
+        Some(threads) => {
+            let what = format!("{threads} threads asked for; 1 to 1024 are allowed");
+            return Err(Error::new(Kind::Machine, what));
+        }
+    };
+    Ok(Machine::new(kernels, threads))
+}

@@ -1,0 +1,205 @@
+//! How a reply is made: one table of options, checked before anything runs.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Kind};
+
+/// How a reply is made. [`Options::default`] is greedy: the likeliest token each time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// 0 takes the likeliest token; above, logits are divided by it before drawing.
+    pub temperature: f32,
+    /// Draw among the `top_k` likeliest; 0 is off.
+    pub top_k: usize,
+    /// Draw among the likeliest whose probabilities reach this sum; 1 is off.
+    pub top_p: f32,
+    /// Draw among those at least this fraction as likely as the likeliest; 0 is off.
+    pub min_p: f32,
+    /// Divides positive and multiplies negative logits of recent tokens; 1 is off.
+    pub repeat_penalty: f32,
+    /// How many recent tokens the three penalties look at.
+    pub repeat_last_n: usize,
+    /// Taken once from the logit of each recent token; 0 is off.
+    pub presence_penalty: f32,
+    /// Taken from the logit of a recent token for each time it appears; 0 is off.
+    pub frequency_penalty: f32,
+    /// Added to the logit of a token id.
+    pub logit_bias: BTreeMap<u32, f32>,
+    /// Fixes the draws; the reply carries the one that was used.
+    pub seed: Option<u64>,
+    /// Most tokens to generate.
+    pub max_tokens: usize,
+    /// Texts that end the reply; they are not part of it.
+    pub stop: Vec<String>,
+    /// Whether a model that can think aloud does; `None` leaves it to its template.
+    pub thinking: Option<bool>,
+    /// The date a template may ask for, `YYYY-MM-DD`; `None` is today.
+    pub date: Option<String>,
+    /// Longest time for the whole reply.
+    #[serde(with = "seconds")]
+    pub deadline: Option<Duration>,
+    /// Positions of a prompt that are read at once; changes speed and memory, never a bit.
+    pub block: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            repeat_penalty: 1.0,
+            repeat_last_n: 64,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: BTreeMap::new(),
+            seed: None,
+            max_tokens: 1024,
+            stop: Vec::new(),
+            thinking: None,
+            date: None,
+            deadline: None,
+            block: 256,
+        }
+    }
+}
+
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(value: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(|d| d.as_secs_f64()).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        let seconds = Option::<f64>::deserialize(from)?;
+        seconds
+            .map(|s| Duration::try_from_secs_f64(s).map_err(|_| D::Error::custom("not a time")))
+            .transpose()
+    }
+}
+
+impl Options {
+    /// Names that [`Options::set`] knows.
+    pub const KEYS: &[&str] = &[
+        "temperature",
+        "top_k",
+        "top_p",
+        "min_p",
+        "repeat_penalty",
+        "repeat_last_n",
+        "presence_penalty",
+        "frequency_penalty",
+        "logit_bias",
+        "seed",
+        "max_tokens",
+        "stop",
+        "thinking",
+        "date",
+        "deadline",
+        "block",
+    ];
+
+    /// Sets one option from text, as `-o key=value` does. `logit_bias` takes `id:value` pairs
+    /// with commas; `stop` adds one text; `deadline` is in seconds.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        fn read<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, Error> {
+            value.trim().parse().map_err(|_| {
+                Error::new(Kind::Request, format!("option `{key}`: the value is not a number"))
+            })
+        }
+        match key {
+            "temperature" => self.temperature = read(key, value)?,
+            "top_k" => self.top_k = read(key, value)?,
+            "top_p" => self.top_p = read(key, value)?,
+            "min_p" => self.min_p = read(key, value)?,
+            "repeat_penalty" => self.repeat_penalty = read(key, value)?,
+            "repeat_last_n" => self.repeat_last_n = read(key, value)?,
+            "presence_penalty" => self.presence_penalty = read(key, value)?,
+            "frequency_penalty" => self.frequency_penalty = read(key, value)?,
+            "seed" => self.seed = Some(read(key, value)?),
+            "max_tokens" => self.max_tokens = read(key, value)?,
+            "block" => self.block = read(key, value)?,
+            "stop" => self.stop.push(value.to_owned()),
+            "date" => self.date = Some(value.to_owned()),
+            "deadline" => {
+                let time = Duration::try_from_secs_f64(read(key, value)?)
+                    .map_err(|_| Error::new(Kind::Request, "option `deadline`: not a time"))?;
+                self.deadline = Some(time);
+            }
+            "thinking" => {
+                self.thinking = Some(match value {
+                    "true" | "on" | "yes" | "1" => true,
+                    "false" | "off" | "no" | "0" => false,
+                    _ => {
+                        let what = "option `thinking`: true or false is expected";
+                        return Err(Error::new(Kind::Request, what));
+                    }
+                });
+            }
+            "logit_bias" => {
+                for pair in value.split(',') {
+                    let Some((id, bias)) = pair.split_once(':') else {
+                        let what = "option `logit_bias`: pairs `id:value` are expected";
+                        return Err(Error::new(Kind::Request, what));
+                    };
+                    self.logit_bias.insert(read(key, id)?, read(key, bias)?);
+                }
+            }
+            other => {
+                return Err(Error::new(Kind::Request, format!("unknown option `{other}`"))
+                    .hint(format!("known: {}", Options::KEYS.join(", "))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks every bound; the error names the option and what is allowed.
+    pub fn check(&self, vocabulary: usize) -> Result<(), Error> {
+        let bad = |key: &str, allowed: &str| {
+            Err(Error::new(Kind::Request, format!("option `{key}` must be {allowed}")))
+        };
+        // Written so that NaN is refused too.
+        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
+            return bad("temperature", "0 or more");
+        }
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            return bad("top_p", "above 0 and at most 1");
+        }
+        if !(self.min_p >= 0.0 && self.min_p <= 1.0) {
+            return bad("min_p", "from 0 to 1");
+        }
+        if !(self.repeat_penalty > 0.0 && self.repeat_penalty.is_finite()) {
+            return bad("repeat_penalty", "above 0");
+        }
+        if !self.presence_penalty.is_finite() {
+            return bad("presence_penalty", "a number");
+        }
+        if !self.frequency_penalty.is_finite() {
+            return bad("frequency_penalty", "a number");
+        }
+        if self.max_tokens == 0 {
+            return bad("max_tokens", "1 or more");
+        }
+        if !(1..=4096).contains(&self.block) {
+            return bad("block", "from 1 to 4096");
+        }
+        if self.stop.iter().any(String::is_empty) {
+            return bad("stop", "a text that is not empty");
+        }
+        if self.logit_bias.values().any(|bias| bias.is_nan()) {
+            return bad("logit_bias", "numbers");
+        }
+        if let Some(id) = self.logit_bias.keys().find(|id| **id as usize >= vocabulary) {
+            let allowed = format!("of ids below {vocabulary}; {id} is not");
+            return bad("logit_bias", &allowed);
+        }
+        Ok(())
+    }
+}

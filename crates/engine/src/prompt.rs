@@ -1,0 +1,170 @@
+//! A request to ids: messages through the model's own template, data marked as data.
+
+use std::ops::Range;
+
+use recinto_chat::{Message, Moment, RenderOptions};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
+
+use crate::{
+    error::{Error, Kind},
+    model::Model,
+    options::Options,
+};
+
+/// What is asked.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// How the reply is made.
+    #[serde(default)]
+    pub options: Options,
+    /// Continue the text of the messages as it stands, without the model's template.
+    #[serde(default)]
+    pub completion: bool,
+    /// Tools the model may call, as JSON Schema objects for its template.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<serde_json::Value>,
+}
+
+/// How the model was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Through its own chat template.
+    Chat,
+    /// By continuing a text.
+    Completion,
+}
+
+/// A request as the model will read it.
+pub struct Prompt {
+    /// The text; wiped when dropped.
+    pub text: String,
+    /// Byte ranges of `text` that are data: no special token can come from them.
+    pub content: Vec<Range<usize>>,
+    /// The ids, the beginning-of-text token included where the model wants one.
+    pub ids: Vec<u32>,
+    /// Through a template or not.
+    pub mode: Mode,
+    /// What a reader of the reply should know.
+    pub notes: Vec<String>,
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        self.text.zeroize();
+        self.ids.zeroize();
+    }
+}
+
+impl Request {
+    /// One message of the user's.
+    pub fn user(text: impl Into<String>) -> Request {
+        let message = Message::new(recinto_chat::Role::User, text);
+        Request { messages: vec![message], ..Request::default() }
+    }
+
+    /// Puts instructions before the conversation.
+    pub fn system(mut self, text: impl Into<String>) -> Request {
+        self.messages.insert(0, Message::new(recinto_chat::Role::System, text));
+        self
+    }
+}
+
+impl Model {
+    /// Renders and encodes a request; computes nothing.
+    pub fn prompt(&self, request: &Request) -> Result<Prompt, Error> {
+        if request.messages.is_empty() {
+            return Err(Error::new(Kind::Request, "a request without messages"));
+        }
+        let mut prompt = match (&self.0.template, request.completion) {
+            (Some(template), false) => {
+                let mut rendered = template.render(&request.messages, &render_options(request)?)?;
+                Prompt {
+                    text: std::mem::take(&mut rendered.text),
+                    content: std::mem::take(&mut rendered.content),
+                    ids: Vec::new(),
+                    mode: Mode::Chat,
+                    notes: Vec::new(),
+                }
+            }
+            _ => completion(request, self.0.template.is_some())?,
+        };
+        self.encode(&mut prompt)?;
+        if prompt.ids.is_empty() {
+            return Err(Error::new(Kind::Request, "an empty prompt"));
+        }
+        Ok(prompt)
+    }
+
+    /// Fills in the ids; the beginning-of-text token stands first exactly once.
+    fn encode(&self, prompt: &mut Prompt) -> Result<(), Error> {
+        let tokenizer = self.tokenizer();
+        let tokens = tokenizer.encode(&prompt.text, &prompt.content)?;
+        let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
+        let missing = bos.filter(|bos| tokens.first().map(|token| token.id) != Some(*bos));
+        prompt.ids = Vec::with_capacity(tokens.len() + 1);
+        prompt.ids.extend(missing);
+        prompt.ids.extend(tokens.iter().map(|token| token.id));
+        Ok(())
+    }
+}
+
+fn render_options(request: &Request) -> Result<RenderOptions, Error> {
+    let mut options = RenderOptions::new();
+    options.tools.clone_from(&request.tools);
+    if let Some(thinking) = request.options.thinking {
+        options.variables.insert("enable_thinking".into(), thinking.into());
+    }
+    if let Some(date) = &request.options.date {
+        options.date = Some(day(date).ok_or_else(|| {
+            Error::new(Kind::Request, "option `date`: a day as `YYYY-MM-DD` is expected")
+        })?);
+    }
+    Ok(options)
+}
+
+/// A day of the calendar from `YYYY-MM-DD`.
+fn day(text: &str) -> Option<Moment> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    let shaped = digits(year, 4) && digits(month, 2) && digits(day, 2) && parts.next().is_none();
+    let (year, month, day): (u16, u8, u8) =
+        if shaped { (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?) } else { return None };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => 31,
+    };
+    ((1..=12).contains(&month) && (1..=longest).contains(&day))
+        .then(|| Moment::day(year, month, day))
+}
+
+/// The messages as one text to continue, all of it data.
+fn completion(request: &Request, has_template: bool) -> Result<Prompt, Error> {
+    if request.messages.iter().any(|m| m.role == recinto_chat::Role::Assistant) && !has_template {
+        let what = "the model has no chat template, so it cannot continue a conversation";
+        return Err(Error::new(Kind::Template, what).hint("ask with one text, or use completion"));
+    }
+    let mut notes = Vec::new();
+    if !has_template {
+        notes.push("the model has no chat template: it continued the text as it stands".into());
+    }
+    let mut text = String::with_capacity(
+        request.messages.iter().map(|message| message.content.len() + 2).sum(),
+    );
+    for message in &request.messages {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&message.content);
+    }
+    let content = vec![0..text.len()];
+    Ok(Prompt { text, content, ids: Vec::new(), mode: Mode::Completion, notes })
+}

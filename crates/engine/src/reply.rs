@@ -1,0 +1,335 @@
+//! The one loop: prompt, pick, push, feed; and what comes of it.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use recinto_kernels::Stop;
+use recinto_receipt::Receipt;
+use serde::Serialize;
+use zeroize::Zeroize;
+
+use crate::{
+    digest::Digests,
+    error::{Error, Kind},
+    model::Model,
+    options::Options,
+    prompt::{Mode, Prompt, Request},
+    record::{self, Made},
+    sampler::{Sampler, fresh_seed},
+    session::{Session, SessionOptions, Want},
+    stream::{Sink, Stream},
+};
+
+/// Why a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Finish {
+    /// The model said it was done.
+    End,
+    /// The limit of tokens, or the end of the context.
+    Length,
+    /// A stop string; which one, by its index in the options.
+    Stop(usize),
+    /// The caller said stop; what came before stands.
+    Cancelled,
+    /// The deadline passed; what came before stands.
+    Deadline,
+}
+
+/// Tokens that went in and came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Of these, already in the session.
+    pub cached_tokens: usize,
+    /// Tokens generated, reasoning and end marker included.
+    pub output_tokens: usize,
+}
+
+/// Where the time went, and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Times {
+    /// Opening the model, milliseconds.
+    pub load_ms: f64,
+    /// Reading the prompt, milliseconds.
+    pub prefill_ms: f64,
+    /// Generating, milliseconds.
+    pub decode_ms: f64,
+    /// SHA-256 of the weights, milliseconds beside the rest.
+    pub digest_ms: f64,
+    /// CPU time of the whole process so far, seconds.
+    pub cpu_seconds: f64,
+    /// Largest resident memory of the process so far, bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// What a model answered, and what made it.
+#[derive(Clone, Serialize)]
+pub struct Reply {
+    /// The answer.
+    pub text: String,
+    /// What the model thought before; empty for models that do not.
+    pub reasoning: String,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Tokens.
+    pub usage: Usage,
+    /// The options as they were used, the seed filled in.
+    pub options: Options,
+    /// Through the model's template or not.
+    pub mode: Mode,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Time and memory.
+    pub times: Times,
+    /// What ran.
+    pub digests: Digests,
+    /// The record of it, without a word of prompt or answer.
+    #[serde(skip)]
+    pub receipt: Receipt,
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.text.zeroize();
+        self.reasoning.zeroize();
+    }
+}
+
+impl Model {
+    /// Answers one user message with default options.
+    pub fn ask(&self, text: &str) -> Result<Reply, Error> {
+        let mut sink = |_: crate::Piece<'_>| std::ops::ControlFlow::Continue(());
+        self.reply(&Request::user(text), &Stop::never(), &mut sink)
+    }
+
+    /// Answers a request in a session of its own.
+    pub fn reply(&self, request: &Request, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
+        self.session(&SessionOptions::default())?.reply(request, stop, sink)
+    }
+}
+
+impl Session {
+    /// Answers a request; what the session already holds of its prompt is not read again.
+    pub fn reply(
+        &mut self,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
+        let model = self.model.clone();
+        let mut options = request.options.clone();
+        options.check(model.program().vocabulary)?;
+        let seed = *options.seed.get_or_insert_with(fresh_seed);
+        let stop = stop.with_deadline(options.deadline.map(|time| Instant::now() + time));
+        let prompt = model.prompt(request)?;
+        let (started, began) = (SystemTime::now(), Instant::now());
+        let cached = self.rewind_to_common(&prompt)?;
+        self.block = options.block;
+        let fresh = &prompt.ids[cached..];
+        let before = &fresh[..fresh.len() - 1];
+        if !before.is_empty() {
+            self.feed(before, Want::None, &stop)?;
+        }
+        // The last token of the prompt gives the first logits; from here on nothing is lost.
+        let mut run = Run::new(&model, &options, &prompt, seed);
+        let mut next = fresh[fresh.len() - 1];
+        let mut prefill = None;
+        let finish = loop {
+            let logits = match self.feed(&[next], Want::Last, &stop) {
+                Ok(logits) => logits,
+                Err(error) => match (error.kind(), prefill) {
+                    (Kind::Cancelled, Some(_)) => break Finish::Cancelled,
+                    (Kind::Deadline, Some(_)) => break Finish::Deadline,
+                    _ => return Err(error),
+                },
+            };
+            prefill.get_or_insert_with(|| began.elapsed());
+            next = run.pick(logits);
+            if let Some(finish) = run.push(next, sink, self.position(), self.context())? {
+                break finish;
+            }
+        };
+        let prefill = prefill.unwrap_or_default();
+        let usage = Usage {
+            prompt_tokens: prompt.ids.len(),
+            cached_tokens: cached,
+            output_tokens: run.output.len(),
+        };
+        let spent = Spent { started, prefill, decode: began.elapsed() - prefill };
+        run.finish(&model, finish, usage, options.clone(), &prompt, spent)
+    }
+
+    /// Goes back to where the session and the prompt still agree; the number of ids kept.
+    fn rewind_to_common(&mut self, prompt: &Prompt) -> Result<usize, Error> {
+        let needed = prompt.ids.len() + 1;
+        if needed > self.context() {
+            let what = format!(
+                "the prompt needs {needed} positions (one to answer in), the context has {}",
+                self.context()
+            );
+            let kind = Kind::Overflow { needed, available: self.context() };
+            return Err(Error::new(kind, what).hint("a larger context or a shorter prompt"));
+        }
+        let common = self.ids().iter().zip(&prompt.ids).take_while(|(a, b)| a == b).count();
+        // The last id is always fed again: its logits are needed.
+        let common = common.min(prompt.ids.len() - 1);
+        self.truncate(common);
+        Ok(common)
+    }
+}
+
+struct Spent {
+    started: SystemTime,
+    prefill: Duration,
+    decode: Duration,
+}
+
+/// One reply in the making.
+struct Run<'a> {
+    sampler: Sampler,
+    decoder: recinto_tokenizer::Decoder<'a>,
+    stream: Stream<'a>,
+    ends: &'a [u32],
+    tags: [Option<u32>; 2],
+    max_tokens: usize,
+    history: Vec<u32>,
+    output: Vec<u32>,
+}
+
+impl<'a> Run<'a> {
+    fn new(model: &'a Model, options: &'a Options, prompt: &Prompt, seed: u64) -> Run<'a> {
+        let tokenizer = model.tokenizer();
+        let tags = [tokenizer.find("<think>"), tokenizer.find("</think>")];
+        let named = model.template().is_some_and(|text| text.contains("</think>"));
+        let tagged = prompt.mode == Mode::Chat && named;
+        let tail = prompt.text.rfind("<think>").map(|at| &prompt.text[at..]);
+        let opened = tail.is_some_and(|tail| tail["<think>".len()..].trim().is_empty());
+        let mut history = Vec::with_capacity(prompt.ids.len() + options.max_tokens.min(4096));
+        history.extend_from_slice(&prompt.ids);
+        Run {
+            sampler: Sampler::new(options, seed),
+            decoder: tokenizer.decoder().continuing(),
+            stream: Stream::new(&options.stop, tagged, opened),
+            ends: tokenizer.ends(),
+            tags,
+            max_tokens: options.max_tokens,
+            history,
+            output: Vec::new(),
+        }
+    }
+
+    fn pick(&mut self, logits: &mut [f32]) -> u32 {
+        self.sampler.pick(logits, &self.history, self.history.len())
+    }
+
+    /// Takes a picked token; the reason to end, if there is one.
+    fn push(
+        &mut self,
+        id: u32,
+        sink: &mut Sink<'_>,
+        position: usize,
+        context: usize,
+    ) -> Result<Option<Finish>, Error> {
+        self.output.push(id);
+        if self.ends.contains(&id) {
+            self.flush(sink);
+            return Ok(Some(Finish::End));
+        }
+        self.history.push(id);
+        // Tags are special pieces in some vocabularies, which have no text of their own.
+        let over = match self.tags {
+            [Some(open), _] if open == id => self.stream.push("<think>", sink),
+            [_, Some(close)] if close == id => self.stream.push("</think>", sink),
+            _ => {
+                let text = self.decoder.push(id)?;
+                self.stream.push(text, sink)
+            }
+        };
+        if over {
+            return Ok(Some(match self.stream.stopped {
+                Some(index) => Finish::Stop(index),
+                None => Finish::Cancelled,
+            }));
+        }
+        if self.output.len() >= self.max_tokens || position + 1 >= context {
+            self.flush(sink);
+            return Ok(Some(Finish::Length));
+        }
+        Ok(None)
+    }
+
+    fn flush(&mut self, sink: &mut Sink<'_>) {
+        let rest = self.decoder.finish();
+        if !self.stream.push(&rest, sink) {
+            self.stream.finish(sink);
+        }
+    }
+
+    /// Waits for the digests and closes the record.
+    fn finish(
+        mut self,
+        model: &Model,
+        finish: Finish,
+        usage: Usage,
+        options: Options,
+        prompt: &Prompt,
+        spent: Spent,
+    ) -> Result<Reply, Error> {
+        if matches!(finish, Finish::Cancelled | Finish::Deadline) && !self.stream.broken {
+            self.flush(&mut |_| std::ops::ControlFlow::Continue(()));
+        }
+        let mut notes = prompt.notes.clone();
+        if finish == Finish::Length {
+            notes.push(match self.output.len() >= self.max_tokens {
+                true => "the reply reached max_tokens and is cut there".into(),
+                false => "the reply reached the end of the context and is cut there".into(),
+            });
+        }
+        if self.stream.reasoning_open() {
+            notes.push("the reply ended while the model was still thinking".into());
+        }
+        let (digests, digest) = model.timed_digests()?;
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let times = Times {
+            load_ms: milliseconds(model.0.load),
+            prefill_ms: milliseconds(spent.prefill),
+            decode_ms: milliseconds(spent.decode),
+            digest_ms: milliseconds(digest),
+            cpu_seconds: recinto_os::usage::cpu_time().as_secs_f64(),
+            peak_memory_bytes: recinto_os::memory::resident().map_or(0, |memory| memory.peak),
+        };
+        let made = Made {
+            digests: &digests,
+            options: &options,
+            mode: prompt.mode,
+            finish: &finish,
+            usage,
+            times: &times,
+            started: spent.started,
+            prompt: &prompt.ids,
+            output: &self.output,
+            text: &self.stream.text,
+        };
+        let receipt = record::receipt(model, &made);
+        Ok(Reply {
+            text: std::mem::take(&mut self.stream.text),
+            reasoning: std::mem::take(&mut self.stream.reasoning),
+            finish,
+            usage,
+            options,
+            mode: prompt.mode,
+            notes,
+            times,
+            digests,
+            receipt,
+        })
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.history.zeroize();
+        self.output.zeroize();
+    }
+}

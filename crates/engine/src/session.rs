@@ -1,0 +1,206 @@
+//! One conversation's memory: keys and values of what was fed, and where it stands.
+
+use recinto_kernels::{Kv, Stop, first_non_finite};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
+
+use crate::{
+    error::{Error, Kind},
+    exec::{Block, Buffers, Halt, bad_id},
+    model::Model,
+};
+
+/// Context of a session whose file states none.
+const DEFAULT_CONTEXT: u64 = 4096;
+
+/// How a session is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionOptions {
+    /// Most positions; the trained context when `None`.
+    pub context: Option<usize>,
+}
+
+/// Which positions of a [`Session::feed`] the caller wants logits of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// No position.
+    None,
+    /// The last one.
+    Last,
+    /// All of them.
+    All,
+}
+
+/// One conversation's memory. Positions that were fed stay until [`Session::truncate`].
+pub struct Session {
+    pub(crate) model: Model,
+    context: usize,
+    caches: Vec<Kv>,
+    buffers: Buffers,
+    ids: Vec<u32>,
+    pub(crate) block: usize,
+}
+
+impl Session {
+    pub(crate) fn new(model: &Model, options: &SessionOptions) -> Result<Session, Error> {
+        let program = model.program();
+        let trained = program.context.unwrap_or(DEFAULT_CONTEXT);
+        let context = options.context.unwrap_or(usize::try_from(trained).unwrap_or(usize::MAX));
+        if context == 0 {
+            return Err(Error::new(Kind::Request, "a context of 0 positions holds nothing"));
+        }
+        if let Some(trained) = program.context
+            && context as u64 > trained
+        {
+            let what = format!("a context of {context} positions; the model knows {trained}");
+            return Err(Error::new(Kind::Request, what));
+        }
+        let caches = program
+            .caches
+            .iter()
+            .map(|cache| Kv::new(cache.kv_heads, cache.key_dim, cache.value_dim))
+            .collect();
+        Ok(Session {
+            model: model.clone(),
+            context,
+            caches,
+            buffers: Buffers::new(model.0.lock_memory),
+            ids: Vec::new(),
+            block: 256,
+        })
+    }
+
+    /// Positions fed so far: the next id stands here.
+    pub fn position(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Most positions of this session.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// The ids fed so far.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Bytes that the keys and values take now.
+    pub fn kv_bytes(&self) -> usize {
+        self.caches.iter().map(Kv::bytes).sum()
+    }
+
+    /// Forgets every position from `position` on.
+    pub fn truncate(&mut self, position: usize) {
+        if let Some(tail) = self.ids.get_mut(position..) {
+            tail.zeroize();
+            self.ids.truncate(position);
+        }
+    }
+
+    /// Feeds `ids` at the next positions and gives the logits of those that are wanted,
+    /// position-major, [`Program::vocabulary`](recinto_arch::Program) values each.
+    ///
+    /// On an error the session stands at the last block that was read whole (blocks of
+    /// [`Options::block`](crate::Options) positions); its position says where.
+    pub fn feed(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<&mut [f32], Error> {
+        self.admit(ids)?;
+        let slot = self.model.program().output.slot;
+        if want == Want::All {
+            self.block_of(ids, ids.len(), stop)?;
+            return Ok(self.buffers.output_mut(slot));
+        }
+        let last = (ids.len() - 1) / self.block * self.block;
+        for chunk in ids[..last].chunks(self.block) {
+            self.block_of(chunk, 0, stop)?;
+        }
+        self.block_of(&ids[last..], usize::from(want == Want::Last), stop)?;
+        match want {
+            Want::Last => Ok(self.buffers.output_mut(slot)),
+            _ => Ok(&mut []),
+        }
+    }
+
+    /// Refuses what cannot be fed before anything is computed.
+    fn admit(&self, ids: &[u32]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Err(Error::new(Kind::Request, "no token to feed"));
+        }
+        let available = self.context - self.position();
+        if ids.len() > available {
+            let what = format!("{} positions needed, {available} available", ids.len());
+            let kind = Kind::Overflow { needed: ids.len(), available };
+            return Err(Error::new(kind, what).hint("a larger context or a shorter prompt"));
+        }
+        let vocabulary = self.model.program().vocabulary;
+        match ids.iter().find(|id| **id as usize >= vocabulary) {
+            Some(id) => Err(bad_id(*id, vocabulary)),
+            None => Ok(()),
+        }
+    }
+
+    /// One block: reserve, run, commit.
+    fn block_of(&mut self, ids: &[u32], wanted: usize, stop: &Stop) -> Result<(), Error> {
+        let start = self.position();
+        for cache in &mut self.caches {
+            cache.reserve(start + ids.len()).map_err(|_| Error::memory("keys and values"))?;
+        }
+        let bound = &self.model.0.bound;
+        let block = Block { ids, start, wanted, checked: false };
+        let outcome = bound.run(block, &mut self.buffers, &mut self.caches, stop);
+        let outcome = outcome.and_then(|()| {
+            let output = self.buffers.output(bound.program.output.slot);
+            match wanted > 0 && first_non_finite(output).is_some() {
+                true => Err(Halt::NonFinite),
+                false => Ok(()),
+            }
+        });
+        match outcome {
+            Ok(()) => {
+                self.remember(ids);
+                Ok(())
+            }
+            Err(Halt::Stopped) => Err(stopped(stop)),
+            Err(Halt::Failed(error)) => Err(error),
+            Err(Halt::NonFinite) => {
+                // Once more with every result looked at, to say where.
+                let block = Block { checked: true, wanted: wanted.max(1), ..block };
+                match bound.run(block, &mut self.buffers, &mut self.caches, stop) {
+                    Err(Halt::Failed(error)) => Err(error),
+                    Err(Halt::Stopped) => Err(stopped(stop)),
+                    _ => {
+                        let kind = Kind::NonFinite { line: 0, layer: None };
+                        Err(Error::new(kind, "the logits are not numbers"))
+                    }
+                }
+            }
+        }
+    }
+
+    fn remember(&mut self, ids: &[u32]) {
+        if self.ids.len() + ids.len() > self.ids.capacity() {
+            // Growing in place would leave the old ids behind on the heap.
+            let room = (self.ids.len() + ids.len()).next_power_of_two().max(256);
+            let mut larger = Vec::with_capacity(room);
+            larger.extend_from_slice(&self.ids);
+            self.ids.zeroize();
+            self.ids = larger;
+        }
+        self.ids.extend_from_slice(ids);
+    }
+}
+
+/// Which of the two reasons stopped a block.
+pub(crate) fn stopped(stop: &Stop) -> Error {
+    match stop.cancelled() {
+        true => Error::new(Kind::Cancelled, "cancelled"),
+        false => Error::new(Kind::Deadline, "the deadline passed while the prompt was being read"),
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.ids.zeroize();
+    }
+}

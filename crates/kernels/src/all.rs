@@ -1,0 +1,58 @@
+//! The portable level: safe, plain, slow where it must be. It defines every number; the other
+//! levels are compared with it bit by bit.
+//!
+//! Loops that a compiler can widen by itself are marked to be inlined: a faster level compiles
+//! the very same source for its instructions instead of writing it again.
+
+pub(crate) mod attend;
+mod dot;
+mod dot256;
+mod dot32;
+pub mod math;
+pub(crate) mod norm;
+pub(crate) mod point;
+pub(crate) mod quantize;
+pub(crate) mod rotate;
+
+use crate::level::Level;
+use crate::table::Table;
+
+pub(crate) use dot::{dot_bf16, dot_f16, dot_f32, fold, half_bytes};
+pub(crate) use dot256::scale_min;
+
+/// The functions of the portable level.
+pub(crate) const TABLE: Table = Table {
+    level: Level::Portable,
+    gemm_from: 2,
+    f32: dot::F32,
+    f16: dot::F16,
+    bf16: dot::BF16,
+    q4_0: dot32::Q4_0,
+    q4_1: dot32::Q4_1,
+    q5_0: dot32::Q5_0,
+    q5_1: dot32::Q5_1,
+    q8_0: dot32::Q8_0,
+    q4_k: dot256::Q4_K,
+    q5_k: dot256::Q5_K,
+    q6_k: dot256::Q6_K,
+    quantize_a32: quantize::a32,
+    quantize_b256: quantize::b256,
+    rms_norm: norm::rms_norm,
+    layer_norm: norm::layer_norm,
+    rope: rotate::rope,
+    add: point::add,
+    mul: point::mul,
+    scale: point::scale,
+    softcap: point::softcap,
+    silu: point::silu,
+    gelu: point::gelu,
+    relu: point::relu,
+    sigmoid: point::sigmoid,
+    tanh: point::tanh,
+    swiglu: point::swiglu,
+    geglu: point::geglu,
+    scores: attend::scores,
+    largest: attend::largest,
+    soften: attend::soften,
+    weigh: attend::weigh,
+};

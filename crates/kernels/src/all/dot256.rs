@@ -1,0 +1,108 @@
+//! Products with blocks of 256 values: sub-scales are applied in integers, floats once a block.
+
+use recinto_quant::f16_to_f32;
+
+use super::dot::half_bytes;
+use crate::acts::{Acts, SUMS};
+use crate::table::Linear;
+
+/// Eight 6-bit scales and eight 6-bit minima from the 12 bytes of Q4_K and Q5_K.
+#[inline(always)]
+pub(crate) fn scale_min(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
+    let (mut scales, mut minima) = ([0; 8], [0; 8]);
+    for j in 0..4 {
+        let (s, m, low) = (packed[j], packed[j + 4], packed[j + 8]);
+        scales[j] = s & 63;
+        minima[j] = m & 63;
+        scales[j + 4] = (low & 15) | ((s >> 6) << 4);
+        minima[j + 4] = (low >> 4) | ((m >> 6) << 4);
+    }
+    (scales, minima)
+}
+
+/// `Σ_j m[j] · Σ q` over groups of 32.
+fn minima_sum(minima: &[u8; 8], sums: &[i16]) -> i32 {
+    minima.iter().zip(&sums[16..SUMS]).map(|(m, s)| i32::from(*m) * i32::from(*s)).sum()
+}
+
+/// Q4_K and Q5_K: group `j` in nibble `j mod 2` of 32 shared bytes, fifth bits in `high`.
+#[inline(always)]
+fn groups(scales: &[u8; 8], quants: &[u8], high: Option<&[u8]>, q: &[i8]) -> i32 {
+    let mut total = 0;
+    for j in 0..8 {
+        let (bytes, q) = (&quants[j / 2 * 32..][..32], &q[j * 32..][..32]);
+        let mut sum = 0;
+        for i in 0..32 {
+            let mut w = if j % 2 == 0 { bytes[i] & 15 } else { bytes[i] >> 4 };
+            if let Some(high) = high {
+                w |= ((high[i] >> j) & 1) << 4;
+            }
+            sum += i32::from(w) * i32::from(q[i]);
+        }
+        total += i32::from(scales[j]) * sum;
+    }
+    total
+}
+
+/// Q6_K: two halves of 128; in each, four groups of 32 share 64 low and 32 high bytes.
+#[inline(always)]
+fn sixes(block: &[u8; 210], q: &[i8]) -> i32 {
+    let (low, high, scales) = (&block[..128], &block[128..192], &block[192..208]);
+    let mut total = 0;
+    for j in 0..16 {
+        let (half, group, odd) = (j / 8, j % 8 / 2, j % 2 * 16);
+        let low = &low[half * 64 + group % 2 * 32 + odd..][..16];
+        let high = &high[half * 32 + odd..][..16];
+        let mut sum = 0;
+        for i in 0..16 {
+            let nibble = if group < 2 { low[i] & 15 } else { low[i] >> 4 };
+            let w = i32::from(nibble | (((high[i] >> (group * 2)) & 3) << 4)) - 32;
+            sum += w * i32::from(q[j * 16 + i]);
+        }
+        total += i32::from(scales[j] as i8) * sum;
+    }
+    total
+}
+
+/// Walks a row's blocks; `$step` gives the new accumulator.
+macro_rules! blocks {
+    ($table:ident, $dot:ident, $gemm:ident, $bytes:literal, $step:expr) => {
+        fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+            let step: fn(&[u8; $bytes], &[i8; 256], f32, &[i16; SUMS], f32) -> f32 = $step;
+            for (row, out) in rows.chunks_exact(stride).zip(out) {
+                let mut acc = [0f32; 4];
+                let (qs, _) = a.q.as_chunks::<256>();
+                let (sums, _) = a.sums.as_chunks::<SUMS>();
+                for (b, block) in row.as_chunks::<$bytes>().0.iter().enumerate() {
+                    acc[b % 4] = step(block, &qs[b], a.d[b], &sums[b], acc[b % 4]);
+                }
+                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+            }
+        }
+        super::dot::by_dots!($gemm, $dot);
+        pub(crate) const $table: Linear = Linear { dot: $dot, gemm: $gemm };
+    };
+}
+
+/// The float steps of a block with minima.
+fn with_minima(block: &[u8], isum: i32, msum: i32, d: f32, acc: f32) -> f32 {
+    let scale = f16_to_f32(half_bytes(block, 0)) * d;
+    let minimum = f16_to_f32(half_bytes(block, 2)) * d;
+    let acc = (isum as f32).mul_add(scale, acc);
+    (-(msum as f32)).mul_add(minimum, acc)
+}
+
+blocks!(Q4_K, dot_q4_k, gemm_q4_k, 144, |block, q, d, sums, acc| {
+    let (scales, minima) = scale_min(&block[4..16]);
+    let isum = groups(&scales, &block[16..], None, q);
+    with_minima(block, isum, minima_sum(&minima, sums), d, acc)
+});
+blocks!(Q5_K, dot_q5_k, gemm_q5_k, 176, |block, q, d, sums, acc| {
+    let (scales, minima) = scale_min(&block[4..16]);
+    let isum = groups(&scales, &block[48..], Some(&block[16..48]), q);
+    with_minima(block, isum, minima_sum(&minima, sums), d, acc)
+});
+blocks!(Q6_K, dot_q6_k, gemm_q6_k, 210, |block, q, d, _, acc| {
+    let scale = f16_to_f32(half_bytes(block, 208)) * d;
+    (sixes(block, q) as f32).mul_add(scale, acc)
+});

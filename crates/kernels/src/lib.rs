@@ -1,0 +1,42 @@
+//! How to compute on quantized weights fast, with the same bits on every CPU level.
+//!
+//! The numbers are defined in `docs/determinism.md`. `all/` is the portable level: the slow,
+//! safe version that explains and judges the others. A faster level is a table of the functions
+//! it improves, over the table below it. [`Machine`] is what the engine calls: it splits an
+//! operation over threads, never over a sum, so that no bit depends on their number.
+#![deny(unsafe_code)]
+
+/// Revision of the numbers: raised whenever any bit of any result changes.
+pub const NUMERICS: u32 = 1;
+
+mod acts;
+mod all;
+mod check;
+#[allow(unsafe_code)]
+mod grid;
+mod kv;
+mod level;
+mod machine;
+#[allow(unsafe_code)]
+mod pool;
+mod rope;
+mod rows;
+mod scratch;
+mod stop;
+#[allow(unsafe_code)]
+mod table;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86_64;
+
+pub use acts::Prepared;
+pub use all::math;
+pub use all::point::first_non_finite;
+pub use kv::{Kv, OutOfMemory, PAGE};
+pub use level::{Kernels, Level};
+pub use machine::{Attend, Gate, Job, Machine};
+pub use pool::Pool;
+pub use recinto_quant::{DType, Form, Mismatch};
+pub use rope::{Angles, Pairs};
+pub use rows::Rows;
+pub use stop::{Stop, Stopped};

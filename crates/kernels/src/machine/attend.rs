@@ -1,0 +1,194 @@
+//! Attention of a block of queries over stored keys and values, by heads and positions.
+
+use super::{Ended, Machine};
+use crate::grid::{self, Grid, Part};
+use crate::kv::{Kv, PAGE};
+use crate::scratch::Seen;
+use crate::stop::{Stop, Stopped};
+use crate::table::{Scores, Weigh};
+
+/// Queries of one tile; they share what is read of keys and values.
+const QUERIES: usize = 8;
+
+/// How a layer attends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attend {
+    /// Query heads; a multiple of the cache's key-value heads.
+    pub heads: usize,
+    /// Positions a query sees, itself included; `None`: all up to itself.
+    pub window: Option<usize>,
+    /// Factor of every score.
+    pub scale: f32,
+    /// Soft cap of the scores, where the model has one.
+    pub softcap: Option<f32>,
+}
+
+impl Machine {
+    /// Attention: `q` is `n` positions of `heads · key_dim`, the first at position `start`; `out`
+    /// gets `n` positions of `heads · value_dim`. Keys and values of every position up to the
+    /// last query's must have been stored.
+    ///
+    /// # Panics
+    /// When sizes do not fit each other or `kv` has no room for the last position.
+    pub fn attend(
+        &self,
+        stop: &Stop,
+        q: &[f32],
+        kv: &Kv,
+        start: usize,
+        a: &Attend,
+        out: &mut [f32],
+    ) -> Result<(), Stopped> {
+        let (kv_heads, key_dim, value_dim) = (kv.kv_heads(), kv.key_dim(), kv.value_dim());
+        assert!(kv_heads > 0 && key_dim > 0 && value_dim > 0, "an empty cache");
+        assert!(a.heads > 0 && a.heads.is_multiple_of(kv_heads), "heads of an attention");
+        let n = q.len() / (a.heads * key_dim);
+        assert!(q.len() == n * a.heads * key_dim && out.len() == n * a.heads * value_dim);
+        assert!(start + n <= kv.capacity(), "positions of an attention");
+        let group = a.heads / kv_heads;
+        // Heads of one tile divide the group, so that all read the same keys; fewer where there
+        // would not be a tile for every thread.
+        let fits = |h: &usize| {
+            group.is_multiple_of(*h)
+                && *h <= QUERIES
+                && (*h == 1 || n * (a.heads / h) >= self.threads())
+        };
+        let heads = (1..=group).rev().find(fits).unwrap_or(1);
+        let many = (QUERIES / heads).max(1).min(n.div_ceil(self.threads()).max(1));
+        let ended = Ended::new(stop);
+        let grid = Grid::new(out, a.heads * value_dim, heads * value_dim, many);
+        grid::run(&self.pool, &[grid], &|thread, _, part| {
+            let scratch = &mut *self.scratch(thread);
+            self.attend_tile(&ended, q, kv, start, a, &mut scratch.seen, part);
+        });
+        ended.result()
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn attend_tile(
+        &self,
+        ended: &Ended<'_>,
+        q: &[f32],
+        kv: &Kv,
+        start: usize,
+        a: &Attend,
+        seen: &mut Seen,
+        mut part: Part<'_>,
+    ) {
+        let (key_dim, value_dim, table) = (kv.key_dim(), kv.value_dim(), self.table());
+        let heads = part.columns.start / value_dim..part.columns.end / value_dim;
+        let kv_head = heads.start / (a.heads / kv.kv_heads());
+        let queries = heads.len() * part.positions.len();
+        // Query i: position i / heads, head i % heads; and the positions it sees.
+        let sees = |i: usize| {
+            let p = start + part.positions.start + i / heads.len();
+            let first = a.window.map_or(0, |window| (p + 1).saturating_sub(window));
+            (first.min(p), p + 1)
+        };
+        let (first_page, last) = (sees(0).0 / PAGE, sees(queries - 1).1);
+        let pages = first_page..last.div_ceil(PAGE);
+        let base = first_page * PAGE;
+        let stride = pages.len() * PAGE;
+
+        let gathered = seen.q.take(queries * key_dim);
+        for (i, to) in gathered.chunks_exact_mut(key_dim).enumerate() {
+            let p = part.positions.start + i / heads.len();
+            let from = (p * a.heads + heads.start + i % heads.len()) * key_dim;
+            to.copy_from_slice(&q[from..from + key_dim]);
+        }
+        let s = seen.s.take(queries * stride);
+        for page in pages.clone() {
+            if ended.now() {
+                return;
+            }
+            let from = if page == first_page { (sees(0).0 % PAGE) / 16 * 16 } else { 0 };
+            let to = (last - page * PAGE).min(PAGE).next_multiple_of(16);
+            let k = kv.keys(page, kv_head);
+            let q = &*gathered;
+            let scores = Scores { q, queries, key_dim, k, from, to, scale: a.scale, stride };
+            table.scores(&scores, &mut s[page * PAGE - base..]);
+        }
+        let o = seen.o.take(queries * value_dim);
+        let page_o = seen.page.take(queries * value_dim);
+        let (mut m, mut z) = ([0f32; QUERIES], [0f32; QUERIES]);
+        let mut started = [false; QUERIES];
+        for (i, s) in s.chunks_exact_mut(stride).enumerate() {
+            let (first, last) = sees(i);
+            let s = &mut s[first - base..last - base];
+            if let Some(cap) = a.softcap {
+                table.softcap(s, cap);
+            }
+            m[i] = table.largest(s);
+        }
+        for page in pages {
+            if ended.now() {
+                return;
+            }
+            // What query i sees of this page.
+            let sees = |i: usize| {
+                let (first, last) = sees(i);
+                let clip = |p: usize| p.saturating_sub(page * PAGE).min(PAGE);
+                (clip(first), clip(last))
+            };
+            page_o.fill(0.0);
+            let mut page_z = [0f32; QUERIES];
+            for i in 0..queries {
+                let (first, last) = sees(i);
+                if first < last {
+                    let s = &mut s[i * stride + page * PAGE - base..][..PAGE];
+                    page_z[i] = table.soften(s, m[i], first, last);
+                }
+            }
+            // What all see is read once for all; before and after it, each alone and in order.
+            let (from, to) = (sees(queries - 1).0, sees(0).1);
+            let e = &s[page * PAGE - base..];
+            let v = kv.values(page, kv_head);
+            let each = |from: usize, to: usize, i: usize, queries: usize, o: &mut [f32]| {
+                if from < to {
+                    let e = &e[i * stride..];
+                    table.weigh(&Weigh { e, stride, queries, v, value_dim, from, to }, o);
+                }
+            };
+            let (from, to) = if from < to { (from, to) } else { (0, 0) };
+            let alone = |i: usize, o: &mut [f32], before: bool| {
+                let (first, last) = sees(i);
+                match (from < to, before) {
+                    (true, true) => each(first, from, i, 1, o),
+                    (true, false) => each(to.max(first), last, i, 1, o),
+                    (false, true) => each(first, last, i, 1, o),
+                    (false, false) => {}
+                }
+            };
+            for (i, o) in page_o.chunks_exact_mut(value_dim).enumerate() {
+                alone(i, o, true);
+            }
+            each(from, to, 0, queries, page_o);
+            for (i, o) in page_o.chunks_exact_mut(value_dim).enumerate() {
+                alone(i, o, false);
+            }
+            for i in 0..queries {
+                let (first, last) = sees(i);
+                if first == last {
+                    continue;
+                }
+                let (o, page_o) = (&mut o[i * value_dim..][..value_dim], &page_o[i * value_dim..]);
+                // The first page a query sees starts its sums.
+                if !std::mem::replace(&mut started[i], true) {
+                    o.copy_from_slice(&page_o[..value_dim]);
+                    z[i] = page_z[i];
+                } else {
+                    table.add(o, &page_o[..value_dim]);
+                    z[i] += page_z[i];
+                }
+            }
+        }
+        for i in 0..queries {
+            let p = part.positions.start + i / heads.len();
+            let at = i % heads.len() * value_dim;
+            let out = &mut part.at(p)[at..at + value_dim];
+            for (out, o) in out.iter_mut().zip(&o[i * value_dim..]) {
+                *out = o / z[i];
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Matrix products: weights as stored against activations in the form they ask for.
+
+use recinto_quant::Form;
+
+use super::{Ended, Machine};
+use crate::acts::{Acts, Prepared, Quantized, SUMS};
+use crate::grid::{self, Grid, Part};
+use crate::rows::Rows;
+use crate::stop::{Stop, Stopped};
+use crate::table::TILE;
+
+/// Jobs of one region; more are done in several.
+const JOBS: usize = 8;
+/// Bytes of weights of one tile where each is read once: long streams, yet several for balance.
+const STREAM: usize = 64 * 1024;
+/// Positions of one tile at most, so that a stop is seen in time.
+const POSITIONS: usize = 512;
+
+/// One matrix product of a region.
+pub struct Job<'a> {
+    /// The weights; their columns are the values of one position.
+    pub weights: Rows<'a>,
+    /// Added to every position's output, one value a row.
+    pub bias: Option<&'a [f32]>,
+    /// Output, `n × rows`, position-major.
+    pub out: &'a mut [f32],
+}
+
+impl Machine {
+    /// Makes the forms of `x` (`n` positions of `cols` values, position-major) that are not yet
+    /// in `prepared`. Call [`Prepared::clear`] when `x` changes.
+    pub fn prepare(
+        &self,
+        stop: &Stop,
+        x: &[f32],
+        cols: usize,
+        forms: &[Form],
+        prepared: &mut Prepared,
+    ) -> Result<(), Stopped> {
+        assert!(cols > 0 && x.len().is_multiple_of(cols), "positions of an activation");
+        let n = x.len() / cols;
+        if (prepared.n, prepared.cols) != (n, cols) {
+            prepared.clear();
+            (prepared.n, prepared.cols) = (n, cols);
+        }
+        for form in forms {
+            if prepared.has(*form, n, cols) {
+                continue;
+            }
+            match form {
+                Form::F32 => {}
+                Form::A32 => self.quantize(stop, x, cols, 32, &mut prepared.a32)?,
+                Form::B256 => self.quantize(stop, x, cols, 256, &mut prepared.b256)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn quantize(
+        &self,
+        stop: &Stop,
+        x: &[f32],
+        cols: usize,
+        each: usize,
+        to: &mut Quantized,
+    ) -> Result<(), Stopped> {
+        let (n, blocks) = (x.len() / cols, cols.div_ceil(each));
+        let q = to.q.take(n * blocks * each);
+        let d = to.d.take(n * blocks);
+        let s = if each == 32 { to.s.take(n * blocks) } else { &mut [] };
+        let sums = if each == 256 { to.sums.take(n * blocks * SUMS) } else { &mut [] };
+        // Cheap next to the products it serves, and memory of four kinds: one thread.
+        for (p, x) in x.chunks_exact(cols).enumerate() {
+            stop.check()?;
+            let q = &mut q[p * blocks * each..][..blocks * each];
+            let d = &mut d[p * blocks..][..blocks];
+            if each == 32 {
+                self.table().quantize_a32(x, q, d, &mut s[p * blocks..][..blocks]);
+            } else {
+                let sums = &mut sums[p * blocks * SUMS..][..blocks * SUMS];
+                self.table().quantize_b256(x, q, d, sums);
+            }
+        }
+        to.ready = true;
+        Ok(())
+    }
+
+    /// Matrix products of one input: `out[p][r] = Σ weights[r][c] · x[p][c]`, plus the bias. All
+    /// jobs read the same `x` and share a parallel region.
+    ///
+    /// # Panics
+    /// When sizes do not fit each other, or a form was not prepared for this `x`.
+    pub fn linear(
+        &self,
+        stop: &Stop,
+        x: &[f32],
+        cols: usize,
+        prepared: &Prepared,
+        jobs: &mut [Job<'_>],
+    ) -> Result<(), Stopped> {
+        assert!(cols > 0 && x.len().is_multiple_of(cols), "positions of an activation");
+        let n = x.len() / cols;
+        let ended = Ended::new(stop);
+        for jobs in jobs.chunks_mut(JOBS) {
+            self.region(&ended, x, cols, n, prepared, jobs);
+        }
+        ended.result()
+    }
+
+    fn region(
+        &self,
+        ended: &Ended<'_>,
+        x: &[f32],
+        cols: usize,
+        n: usize,
+        prepared: &Prepared,
+        jobs: &mut [Job<'_>],
+    ) {
+        let gemm = n >= self.table().gemm_from;
+        let mut grids: [Grid<'_>; JOBS] = std::array::from_fn(|_| Grid::new(&mut [], 0, 1, 1));
+        let mut specs: [Option<Spec<'_>>; JOBS] = [None; JOBS];
+        let count = jobs.len();
+        for ((job, grid), spec) in jobs.iter_mut().zip(&mut grids).zip(&mut specs) {
+            let (w, rows) = (job.weights, job.weights.rows());
+            assert!(w.cols() == cols && job.out.len() == n * rows, "sizes of a matrix product");
+            assert!(job.bias.is_none_or(|b| b.len() == rows), "bias of a matrix product");
+            let acts = prepared.acts(w.dtype().layout().form, n, cols, x);
+            let stream = (STREAM / w.stride()).next_multiple_of(4).clamp(4, 4096);
+            // With few bytes a thread, shorter tiles rather than idle threads.
+            let even = rows.div_ceil(2 * self.threads()).next_multiple_of(4).max(4);
+            let tile = if gemm { TILE } else { stream.min(even) };
+            *grid = Grid::new(job.out, rows, tile, if gemm { POSITIONS } else { n.max(1) });
+            *spec = Some(Spec { weights: w, bias: job.bias, acts });
+        }
+        grid::run(&self.pool, &grids[..count], &|thread, index, part| {
+            let Some(spec) = &specs[index] else { return };
+            if ended.now() {
+                return;
+            }
+            if gemm { self.gemm(thread, spec, part) } else { self.dots(spec, part) }
+        });
+    }
+
+    /// A tile of rows against a few positions, one after another.
+    fn dots(&self, spec: &Spec<'_>, mut part: Part<'_>) {
+        let (w, columns) = (spec.weights, part.columns.clone());
+        // Few rows at a time, so that the second position finds them in the cache.
+        let few = if part.positions.len() == 1 { columns.len() } else { 4 };
+        for first in columns.clone().step_by(few.max(1)) {
+            let last = columns.end.min(first + few);
+            for p in part.positions.clone() {
+                let out = &mut part.at(p)[first - columns.start..last - columns.start];
+                let bytes = w.span(first, last);
+                self.table().dot(w.dtype(), bytes, w.stride(), &spec.acts.range(p, 1), out);
+                if let Some(bias) = spec.bias {
+                    self.table().add(out, &bias[first..last]);
+                }
+            }
+        }
+    }
+
+    /// A tile of rows against many positions.
+    fn gemm(&self, thread: usize, spec: &Spec<'_>, mut part: Part<'_>) {
+        let (w, columns, positions) = (spec.weights, part.columns.clone(), part.positions.clone());
+        let bytes = w.span(columns.start, columns.end);
+        let acts = spec.acts.range(positions.start, positions.len());
+        let scratch = &mut *self.scratch(thread);
+        // Taken out for the call, which borrows the rest of the scratch.
+        let mut values = std::mem::take(&mut scratch.work.out);
+        let out = values.take(positions.len() * TILE);
+        self.table().gemm(w.dtype(), bytes, w.stride(), &acts, &mut scratch.work, out);
+        for (p, values) in positions.zip(out.chunks_exact(TILE)) {
+            let out = part.at(p);
+            out.copy_from_slice(&values[..columns.len()]);
+            if let Some(bias) = spec.bias {
+                self.table().add(out, &bias[columns.clone()]);
+            }
+        }
+        scratch.work.out = values;
+    }
+}
+
+/// What a tile needs to know of its job.
+#[derive(Clone, Copy)]
+struct Spec<'a> {
+    weights: Rows<'a>,
+    bias: Option<&'a [f32]>,
+    acts: Acts<'a>,
+}

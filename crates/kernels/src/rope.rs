@@ -1,0 +1,42 @@
+//! Cosines and sines of rotary position embedding, made once a step for all layers.
+
+use crate::all::math;
+
+/// Which two values of a head are turned together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// Values `2i` and `2i + 1`.
+    Adjacent,
+    /// Values `i` and `i + pairs`.
+    Half,
+}
+
+/// Cosines and sines for `n` positions, `n × pairs` each.
+#[derive(Clone, Debug, Default)]
+pub struct Angles {
+    /// Positions.
+    pub n: usize,
+    /// Pairs of values a head turns.
+    pub pairs: usize,
+    /// Cosines times the magnitude, position-major.
+    pub cos: Vec<f32>,
+    /// Sines times the magnitude, position-major.
+    pub sin: Vec<f32>,
+}
+
+impl Angles {
+    /// Makes them for positions `start..start + n`: angle = position · frequency in f64, rounded
+    /// to f32 once, times `magnitude` in f32. One frequency a pair, in radians a position.
+    pub fn fill(&mut self, frequencies: &[f64], magnitude: f32, start: usize, n: usize) {
+        (self.n, self.pairs) = (n, frequencies.len());
+        self.cos.clear();
+        self.sin.clear();
+        for position in start..start + n {
+            for frequency in frequencies {
+                let angle = position as f64 * frequency;
+                self.cos.push(math::cos(angle) as f32 * magnitude);
+                self.sin.push(math::sin(angle) as f32 * magnitude);
+            }
+        }
+    }
+}

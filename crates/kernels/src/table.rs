@@ -1,0 +1,217 @@
+//! The table of a level's functions, and the one place that calls through it.
+//!
+//! Every function in a table is an `unsafe fn` pointer because a level's functions may only run
+//! on a CPU that has the level. [`Table::at`] gives a table only where that holds, so the safe
+//! methods below may call.
+
+use recinto_quant::DType;
+
+use crate::acts::Acts;
+use crate::all;
+use crate::level::Level;
+use crate::rope::Pairs;
+use crate::scratch::Work;
+
+/// Rows a matrix product takes at a time.
+pub(crate) const TILE: usize = 16;
+
+/// Rows (`bytes`, `stride`) against one position: one value a row.
+pub(crate) type Dot = unsafe fn(&[u8], usize, &Acts<'_>, &mut [f32]);
+/// At most [`TILE`] rows against many positions: value of position `p`, row `r` at `p·TILE + r`.
+pub(crate) type Gemm = unsafe fn(&[u8], usize, &Acts<'_>, &mut Work, &mut [f32]);
+/// In place over all values.
+pub(crate) type Point = unsafe fn(&mut [f32]);
+/// In place with one number.
+pub(crate) type PointBy = unsafe fn(&mut [f32], f32);
+/// In place with another slice of the same length.
+pub(crate) type PointWith = unsafe fn(&mut [f32], &[f32]);
+
+/// One storage type's products.
+#[derive(Clone, Copy)]
+pub(crate) struct Linear {
+    pub dot: Dot,
+    pub gemm: Gemm,
+}
+
+/// Scores of queries against one page of keys.
+pub(crate) struct Scores<'a> {
+    /// Queries, `queries × key_dim`.
+    pub q: &'a [f32],
+    pub queries: usize,
+    pub key_dim: usize,
+    /// Keys of the page, `key_dim × PAGE` bf16.
+    pub k: &'a [u16],
+    /// Positions in the page, multiples of 16.
+    pub from: usize,
+    pub to: usize,
+    pub scale: f32,
+    /// Distance of two queries' scores in the output, which starts at the page's first position.
+    pub stride: usize,
+}
+
+/// Values of one page weighed for several queries that see the same positions.
+pub(crate) struct Weigh<'a> {
+    /// Weights; query `i`, position `j` of the page at `i·stride + j`.
+    pub e: &'a [f32],
+    pub stride: usize,
+    pub queries: usize,
+    /// Values of the page, `PAGE × value_dim` bf16.
+    pub v: &'a [u16],
+    pub value_dim: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
+macro_rules! table {
+    ($($(#[$doc:meta])* $name:ident: fn($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The functions of one level.
+        pub(crate) struct Table {
+            pub level: Level,
+            /// Positions from which a matrix product beats dots one by one.
+            pub gemm_from: usize,
+            pub f32: Linear,
+            pub f16: Linear,
+            pub bf16: Linear,
+            pub q4_0: Linear,
+            pub q4_1: Linear,
+            pub q5_0: Linear,
+            pub q5_1: Linear,
+            pub q8_0: Linear,
+            pub q4_k: Linear,
+            pub q5_k: Linear,
+            pub q6_k: Linear,
+            $($(#[$doc])* pub $name: unsafe fn($($type),*) $(-> $ret)?,)*
+        }
+
+        impl Table {
+            $(
+                $(#[$doc])*
+                #[inline]
+                pub fn $name(&self, $($arg: $type),*) $(-> $ret)? {
+                    // SAFETY: a table is only reachable where the CPU has its level.
+                    unsafe { (self.$name)($($arg),*) }
+                }
+            )*
+        }
+    };
+}
+
+table! {
+    /// Blocks of 32: values (padded by the function) to bytes, scales, sums.
+    quantize_a32: fn(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]);
+    /// Blocks of 256: values to bytes, scales, sums.
+    quantize_b256: fn(x: &[f32], q: &mut [i8], d: &mut [f32], sums: &mut [i16]);
+    /// Rms norm of groups of a size.
+    rms_norm: fn(x: &mut [f32], size: usize, w: Option<&[f32]>, eps: f32);
+    /// Layer norm of groups of a size.
+    layer_norm: fn(x: &mut [f32], size: usize, w: Option<&[f32]>, b: Option<&[f32]>, eps: f32);
+    /// Rotates the heads (of a size) of one position by cosines and sines.
+    rope: fn(x: &mut [f32], size: usize, pairs: Pairs, cos: &[f32], sin: &[f32]);
+    /// `x + y`.
+    add: fn(x: &mut [f32], y: &[f32]);
+    /// `x · y`.
+    mul: fn(x: &mut [f32], y: &[f32]);
+    /// `x · by`.
+    scale: fn(x: &mut [f32], by: f32);
+    /// `cap · tanh(x / cap)`.
+    softcap: fn(x: &mut [f32], cap: f32);
+    /// `x / (1 + exp(−x))`.
+    silu: fn(x: &mut [f32]);
+    /// Gelu, tanh form.
+    gelu: fn(x: &mut [f32]);
+    /// `max(x, 0)`; NaN stays.
+    relu: fn(x: &mut [f32]);
+    /// `1 / (1 + exp(−x))`.
+    sigmoid: fn(x: &mut [f32]);
+    /// Hyperbolic tangent.
+    tanh: fn(x: &mut [f32]);
+    /// `silu(x) · y`.
+    swiglu: fn(x: &mut [f32], y: &[f32]);
+    /// `gelu(x) · y`.
+    geglu: fn(x: &mut [f32], y: &[f32]);
+    /// Scaled scores of queries against a page of keys.
+    scores: fn(a: &Scores<'_>, s: &mut [f32]);
+    /// Largest value; −∞ of nothing.
+    largest: fn(x: &[f32]) -> f32;
+    /// `exp(s − m)` in place over positions `from..to` of a page; the page's sum.
+    soften: fn(s: &mut [f32], m: f32, from: usize, to: usize) -> f32;
+    /// Adds weighed values of a page to the output, `queries × value_dim`.
+    weigh: fn(a: &Weigh<'_>, o: &mut [f32]);
+}
+
+impl Table {
+    /// The table of the portable level.
+    pub fn portable() -> &'static Table {
+        &all::TABLE
+    }
+
+    /// The table of `level`, where this CPU has it.
+    pub fn at(level: Level) -> Option<&'static Table> {
+        match level {
+            Level::Portable => Some(&all::TABLE),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 | Level::Avx512Vnni => crate::x86_64::table(level),
+            #[cfg(not(target_arch = "x86_64"))]
+            Level::Avx2 | Level::Avx512Vnni => None,
+        }
+    }
+
+    fn linear(&self, dtype: DType) -> &Linear {
+        match dtype {
+            DType::F32 => &self.f32,
+            DType::F16 => &self.f16,
+            DType::BF16 => &self.bf16,
+            DType::Q4_0 => &self.q4_0,
+            DType::Q4_1 => &self.q4_1,
+            DType::Q5_0 => &self.q5_0,
+            DType::Q5_1 => &self.q5_1,
+            DType::Q8_0 => &self.q8_0,
+            DType::Q4K => &self.q4_k,
+            DType::Q5K => &self.q5_k,
+            DType::Q6K => &self.q6_k,
+        }
+    }
+
+    /// Rows against one position.
+    pub fn dot(&self, dtype: DType, rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+        check(dtype, rows, stride, a);
+        assert!(a.n == 1 && out.len() * stride == rows.len());
+        // SAFETY: a table is only reachable where the CPU has its level; lengths were checked.
+        unsafe { (self.linear(dtype).dot)(rows, stride, a, out) }
+    }
+
+    /// At most [`TILE`] rows against many positions.
+    pub fn gemm(
+        &self,
+        dtype: DType,
+        rows: &[u8],
+        stride: usize,
+        a: &Acts<'_>,
+        work: &mut Work,
+        out: &mut [f32],
+    ) {
+        check(dtype, rows, stride, a);
+        assert!(rows.len() / stride <= TILE && out.len() == a.n * TILE);
+        // SAFETY: a table is only reachable where the CPU has its level; lengths were checked.
+        unsafe { (self.linear(dtype).gemm)(rows, stride, a, work, out) }
+    }
+}
+
+/// What every product relies on: whole rows of whole blocks, as wide as the activations.
+fn check(dtype: DType, rows: &[u8], stride: usize, a: &Acts<'_>) {
+    let row = dtype.layout();
+    assert!(stride > 0 && rows.len().is_multiple_of(stride));
+    assert_eq!(dtype.bytes_for(a.cols as u64), Some(stride as u64));
+    match row.form {
+        recinto_quant::Form::F32 => assert_eq!(a.x.len(), a.n * a.cols),
+        recinto_quant::Form::A32 => {
+            assert!(a.cols == a.blocks * 32 && a.q.len() == a.n * a.cols);
+            assert!(a.d.len() == a.n * a.blocks && a.s.len() == a.n * a.blocks);
+        }
+        recinto_quant::Form::B256 => {
+            assert!(a.cols == a.blocks * 256 && a.q.len() == a.n * a.cols);
+            assert!(a.d.len() == a.n * a.blocks);
+            assert_eq!(a.sums.len(), a.n * a.blocks * crate::acts::SUMS);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The AVX2 level: its table, and the portable loops compiled for it.
+
+use super::wide::widened;
+use super::{avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256};
+use crate::all;
+use crate::level::Level;
+use crate::table::{Linear, Table};
+
+widened!("avx2,fma,f16c");
+
+/// The functions of this level.
+pub(super) const TABLE: Table = Table {
+    level: Level::Avx2,
+    gemm_from: 4,
+    f32: Linear { dot: avx2_float::dot_f32, gemm: avx2_float::gemm_f32 },
+    f16: Linear { dot: avx2_float::dot_f16, gemm: avx2_float::gemm_f16 },
+    bf16: Linear { dot: avx2_float::dot_bf16, gemm: avx2_float::gemm_bf16 },
+    q4_0: Linear { dot: avx2_dot::dot_q4_0, gemm: avx2_gemm::gemm_q4_0 },
+    q4_1: Linear { dot: avx2_dot::dot_q4_1, gemm: avx2_gemm::gemm_q4_1 },
+    q5_0: Linear { dot: avx2_dot::dot_q5_0, gemm: avx2_gemm::gemm_q5_0 },
+    q5_1: Linear { dot: avx2_dot::dot_q5_1, gemm: avx2_gemm::gemm_q5_1 },
+    q8_0: Linear { dot: avx2_dot::dot_q8_0, gemm: avx2_gemm::gemm_q8_0 },
+    q4_k: Linear { dot: avx2_dot256::dot_q4_k, gemm: avx2_gemm256::gemm_q4_k },
+    q5_k: Linear { dot: avx2_dot256::dot_q5_k, gemm: avx2_gemm256::gemm_q5_k },
+    q6_k: Linear { dot: avx2_dot256::dot_q6_k, gemm: avx2_gemm256::gemm_q6_k },
+    quantize_a32,
+    quantize_b256,
+    rms_norm,
+    layer_norm,
+    rope,
+    add,
+    mul,
+    scale,
+    softcap,
+    silu,
+    gelu,
+    relu,
+    sigmoid,
+    tanh,
+    swiglu,
+    geglu,
+    scores,
+    largest,
+    soften,
+    weigh,
+    ..all::TABLE
+};

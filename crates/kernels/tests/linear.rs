@@ -1,0 +1,211 @@
+//! Matrix products of every storage type: against the oracle of `recinto-quant`, and bit for bit
+//! between levels, numbers of threads and splits of the positions.
+
+mod common;
+
+use common::{Random, TYPES, machines, same, weights};
+use recinto_kernels::{DType, Form, Job, Kernels, Level, Machine, Prepared, Rows, Stop};
+
+/// One product with positions fed `chunk` at a time.
+fn product(
+    machine: &Machine,
+    weights: Rows<'_>,
+    bias: Option<&[f32]>,
+    x: &[f32],
+    chunk: usize,
+) -> Vec<f32> {
+    let (cols, rows) = (weights.cols(), weights.rows());
+    let mut all = vec![0.0; x.len() / cols * rows];
+    let mut prepared = Prepared::new();
+    for (x, out) in x.chunks(chunk * cols).zip(all.chunks_mut(chunk * rows)) {
+        let stop = Stop::never();
+        prepared.clear();
+        let form = weights.dtype().layout().form;
+        machine.prepare(&stop, x, cols, &[form], &mut prepared).unwrap();
+        let mut jobs = [Job { weights, bias, out }];
+        machine.linear(&stop, x, cols, &prepared, &mut jobs).unwrap();
+    }
+    all
+}
+
+/// Columns of a test: whole blocks, a number of blocks that four does not divide.
+fn widths(dtype: DType) -> &'static [usize] {
+    match dtype.layout().form {
+        Form::F32 => &[1, 15, 16, 40, 517],
+        Form::A32 => &[32, 96, 128, 928],
+        Form::B256 => &[256, 768, 1024, 1280],
+    }
+}
+
+#[test]
+fn agrees_with_the_oracle() {
+    let mut random = Random(1);
+    for (dtype, _) in TYPES {
+        for cols in widths(*dtype) {
+            let (rows, n) = (19, 5);
+            let bytes = weights(&mut random, *dtype, rows * cols);
+            let w = Rows::new(&bytes, *dtype, rows, *cols).unwrap();
+            let mut plain = vec![0.0; rows * cols];
+            recinto_quant::expand(*dtype, &bytes, &mut plain).unwrap();
+            // Whole numbers with 127 in every block of 32 pass through the bytes unchanged.
+            let mut x: Vec<f32> =
+                (0..n * cols).map(|_| random.below(255) as f32 - 127.0).collect();
+            x.iter_mut().step_by(32).for_each(|x| *x = -127.0);
+            let bias = random.values(rows);
+            for (name, machine) in machines() {
+                for chunk in [1, n] {
+                    let got = product(&machine, w, Some(&bias), &x, chunk);
+                    for (p, x) in x.chunks(*cols).enumerate() {
+                        for (r, plain) in plain.chunks(*cols).enumerate() {
+                            let terms = || plain.iter().zip(x).map(|(w, x)| (*w * *x) as f64);
+                            let want = terms().sum::<f64>() + f64::from(bias[r]);
+                            let size = terms().map(f64::abs).sum::<f64>() + 1.0;
+                            let error = (f64::from(got[p * rows + r]) - want).abs() / size;
+                            assert!(error < 2e-6, "{name} {dtype:?} {cols}: {error:e}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Kinds of input that could tell levels apart.
+const KINDS: &[&str] = &["ordinary", "any bytes", "zero blocks", "huge", "nan", "extreme", "tiny"];
+
+fn input(kind: &str, random: &mut Random, dtype: DType, len: (usize, usize)) -> (Vec<u8>, Vec<f32>) {
+    let mut bytes = weights(random, dtype, len.0);
+    let mut x = random.values(len.1);
+    match kind {
+        "ordinary" => {}
+        "any bytes" => bytes = random.bytes(bytes.len()),
+        "zero blocks" => {
+            x.chunks_mut(96).for_each(|x| x.fill(0.0));
+            x.iter_mut().skip(70).step_by(331).for_each(|x| *x = 3.5);
+        }
+        "huge" => x.iter_mut().for_each(|x| *x *= 8e37),
+        "nan" => {
+            x[len.1 / 2] = f32::NAN;
+            x[len.1 / 3] = f32::INFINITY;
+        }
+        "extreme" => {
+            // The largest sums: every byte and every activation at its end.
+            let scales = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
+            let fill = if random.below(2) == 0 { 0xff } else { 0x80 };
+            for block in bytes.chunks_exact_mut(dtype.layout().bytes) {
+                for (i, byte) in block.iter_mut().enumerate() {
+                    if !scales.iter().any(|at| (*at..at + 2).contains(&i)) {
+                        *byte = fill;
+                    }
+                }
+            }
+            let sign = if random.below(2) == 0 { 1.0 } else { -1.0 };
+            x.fill(sign * 1.5);
+        }
+        "tiny" => x.iter_mut().for_each(|x| *x *= 1e-29),
+        other => panic!("no kind {other}"),
+    }
+    (bytes, x)
+}
+
+#[test]
+fn same_bits_everywhere() {
+    let machines = machines();
+    let slow = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    let mut random = Random(2);
+    for (dtype, _) in TYPES {
+        for kind in KINDS {
+            for (rows, n) in [(1, 1), (7, 2), (9, 3), (33, 5), (16, 8), (40, 17), (18, 64)] {
+                let all = widths(*dtype);
+                let cols = all[(rows + n) % all.len()];
+                let (bytes, x) = input(kind, &mut random, *dtype, (rows * cols, n * cols));
+                let w = Rows::new(&bytes, *dtype, rows, cols).unwrap();
+                let want = product(&slow, w, None, &x, 1);
+                for (name, machine) in &machines {
+                    for chunk in [n, 1, 3, 7, 16] {
+                        let got = product(machine, w, None, &x, chunk);
+                        if let Err(e) = same(&got, &want) {
+                            panic!("{name}, {dtype:?} {rows}x{cols}, {kind}, {n} by {chunk}: {e}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn jobs_of_one_region_are_what_they_are_alone() {
+    let mut random = Random(3);
+    let (cols, n) = (512, 6);
+    let x = random.values(n * cols);
+    let owned: Vec<(DType, usize, Vec<u8>)> = TYPES
+        .iter()
+        .enumerate()
+        .map(|(i, (dtype, _))| {
+            let rows = 5 + 9 * i;
+            (*dtype, rows, weights(&mut random, *dtype, rows * cols))
+        })
+        .collect();
+    for (name, machine) in machines() {
+        for n in [1, n] {
+            let x = &x[..n * cols];
+            let stop = Stop::never();
+            let mut prepared = Prepared::new();
+            let forms = [Form::A32, Form::B256, Form::F32];
+            machine.prepare(&stop, x, cols, &forms, &mut prepared).unwrap();
+            let mut outs: Vec<Vec<f32>> = owned.iter().map(|o| vec![0.0; n * o.1]).collect();
+            let mut jobs: Vec<Job<'_>> = owned
+                .iter()
+                .zip(&mut outs)
+                .map(|((dtype, rows, bytes), out)| Job {
+                    weights: Rows::new(bytes, *dtype, *rows, cols).unwrap(),
+                    bias: None,
+                    out,
+                })
+                .collect();
+            machine.linear(&stop, x, cols, &prepared, &mut jobs).unwrap();
+            for ((dtype, rows, bytes), out) in owned.iter().zip(&outs) {
+                let w = Rows::new(bytes, *dtype, *rows, cols).unwrap();
+                let alone = product(&machine, w, None, x, n);
+                same(out, &alone).unwrap_or_else(|e| panic!("{name} {dtype:?} {n}: {e}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_whole() {
+    let cases = [
+        ("two rows", DType::Q8_0, 2, 32, 68, true),
+        ("no rows", DType::Q8_0, 0, 32, 0, true),
+        ("half a block", DType::Q8_0, 1, 16, 34, false),
+        ("one byte short", DType::Q6K, 1, 256, 209, false),
+        ("one byte more", DType::Q6K, 1, 256, 211, false),
+        ("no columns", DType::F32, 1, 0, 0, false),
+        ("absurd rows", DType::F32, usize::MAX, 4, 16, false),
+        ("absurd columns", DType::F32, 1, usize::MAX, 4, false),
+    ];
+    for (name, dtype, rows, cols, len, want) in cases {
+        let bytes = vec![0; len];
+        assert_eq!(Rows::new(&bytes, dtype, rows, cols).is_ok(), want, "{name}");
+    }
+}
+
+#[test]
+fn a_stop_ends_a_product() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    let machine = Machine::new(Kernels::detect(), 2);
+    let bytes = vec![0; 34 * 4 * 64];
+    let w = Rows::new(&bytes, DType::Q8_0, 64, 128).unwrap();
+    let x = vec![1.0; 128];
+    let mut prepared = Prepared::new();
+    machine.prepare(&Stop::never(), &x, 128, &[Form::A32], &mut prepared).unwrap();
+    let stop = Stop::new(Arc::new(AtomicBool::new(true)), None);
+    let mut out = vec![0.0; 64];
+    let mut jobs = [Job { weights: w, bias: None, out: &mut out }];
+    assert!(machine.linear(&stop, &x, 128, &prepared, &mut jobs).is_err());
+    assert!(machine.prepare(&stop, &x, 128, &[Form::B256], &mut prepared).is_err());
+    assert!(!prepared.has(Form::B256, 1, 128), "a form that was not finished is not there");
+}

@@ -1,0 +1,23 @@
+//! The operating system behind one door: mapping, advice, cores, signals, what stays behind.
+//!
+//! Everything that differs from one system to the next is here, so that the rest of the house
+//! speaks of bytes and threads only. Measured on Linux x86-64. What is read from `/proc` and
+//! `/sys` takes the root folder as a parameter, so that tests can show it other machines.
+#![deny(unsafe_code)]
+
+mod cgroup;
+pub mod code;
+pub mod cpus;
+#[allow(unsafe_code)]
+mod map;
+#[allow(unsafe_code)]
+pub mod memory;
+pub mod owner;
+pub mod shield;
+pub mod signal;
+pub mod usage;
+
+pub use map::{Advice, Identity, Map};
+
+#[cfg(test)]
+mod tree;

@@ -1,0 +1,222 @@
+//! A file's bytes as memory: mapped read-only, with the identity the file had at that moment.
+
+use std::{
+    fs::{File, FileType, OpenOptions},
+    io,
+    ops::Range,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// What tells one state of one file from another, as the system reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Last change of the content, nanoseconds since 1970.
+    pub modified: i128,
+    /// Last change of the inode, nanoseconds since 1970.
+    pub changed: i128,
+}
+
+impl Identity {
+    fn of(file: &File) -> io::Result<Identity> {
+        let meta = file.metadata()?;
+        let nanos =
+            |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Ok(Identity {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.len(),
+            modified: nanos(meta.mtime(), meta.mtime_nsec()),
+            changed: nanos(meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
+/// What the system may expect of the reads to come; advice, never a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Everything will be needed soon: read it ahead.
+    WillNeed,
+    /// Use large pages where the file system can.
+    HugePage,
+    /// Read from front to back.
+    Sequential,
+    /// No order to be expected; undoes `Sequential`.
+    Normal,
+}
+
+impl Advice {
+    fn flag(self) -> memmap2::Advice {
+        match self {
+            Advice::WillNeed => memmap2::Advice::WillNeed,
+            Advice::HugePage => memmap2::Advice::HugePage,
+            Advice::Sequential => memmap2::Advice::Sequential,
+            Advice::Normal => memmap2::Advice::Normal,
+        }
+    }
+}
+
+/// Bytes of a file, mapped read-only, or bytes in memory for tests and fuzzing.
+pub struct Map {
+    bytes: Bytes,
+    file: Option<(File, Identity)>,
+}
+
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Map {
+    /// Maps `path` read-only. An empty file gives an empty map; anything but a regular file is
+    /// refused without waiting on it.
+    pub fn open(path: &Path) -> io::Result<Map> {
+        // Opening a device or a pipe can have effects or wait, so the kind is asked first; the
+        // flags cover a path that is exchanged between the two calls.
+        regular(std::fs::metadata(path)?.file_type())?;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+        regular(file.metadata()?.file_type())?;
+        let identity = Identity::of(&file)?;
+        let bytes = if identity.size == 0 {
+            Bytes::Owned(Vec::new())
+        } else {
+            // SAFETY: the mapping is read-only and owned by this value, which keeps the file
+            // open. Another process that truncates the file can still make a read fault;
+            // `docs/unsafe.md` says how that is met.
+            Bytes::Mapped(unsafe { memmap2::Mmap::map(&file)? })
+        };
+        Ok(Map { bytes, file: Some((file, identity)) })
+    }
+
+    /// Bytes that are already in memory.
+    pub fn from_bytes(bytes: Vec<u8>) -> Map {
+        Map { bytes: Bytes::Owned(bytes), file: None }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Advises the system about all bytes; bytes in memory need no advice.
+    pub fn advise(&self, advice: Advice) -> io::Result<()> {
+        self.advise_range(advice, 0..self.bytes().len())
+    }
+
+    /// Advises the system about the pages of `range`, which must lie inside the bytes.
+    pub fn advise_range(&self, advice: Advice, range: Range<usize>) -> io::Result<()> {
+        if range.start > range.end || range.end > self.bytes().len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "range outside the map"));
+        }
+        match &self.bytes {
+            Bytes::Mapped(map) => map.advise_range(advice.flag(), range.start, range.len()),
+            Bytes::Owned(_) => Ok(()),
+        }
+    }
+
+    /// The identity the file had when it was mapped; `None` for bytes in memory.
+    pub fn identity(&self) -> Option<Identity> {
+        self.file.as_ref().map(|(_, identity)| *identity)
+    }
+
+    /// Whether the file is still the one that was mapped (same size and times); true for bytes
+    /// in memory.
+    pub fn unchanged(&self) -> io::Result<bool> {
+        match &self.file {
+            Some((file, identity)) => Ok(Identity::of(file)? == *identity),
+            None => Ok(true),
+        }
+    }
+}
+
+fn regular(kind: FileType) -> io::Result<()> {
+    let name = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a folder, not a file",
+        kind if kind.is_fifo() => "a named pipe, not a regular file",
+        kind if kind.is_socket() => "a socket, not a regular file",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device, not a regular file",
+        _ => "not a regular file",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_what_is_a_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("full"), "año").unwrap();
+        std::fs::write(at("empty"), "").unwrap();
+        std::os::unix::fs::symlink(at("full"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("loop"), at("loop")).unwrap();
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), kind, 0o600.into(), 0).unwrap();
+        std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let cases: [(&str, Result<&[u8], &str>); 8] = [
+            ("full", Ok("año".as_bytes())),
+            ("empty", Ok(b"")),
+            ("link", Ok("año".as_bytes())),
+            ("loop", Err("symbolic links")),
+            ("pipe", Err("a named pipe, not a regular file")),
+            ("socket", Err("a socket, not a regular file")),
+            (".", Err("a folder, not a file")),
+            ("missing", Err("No such file")),
+        ];
+        for (name, want) in cases {
+            match (Map::open(&at(name)), want) {
+                (Ok(map), Ok(want)) => assert_eq!(map.bytes(), want, "{name}"),
+                (Err(e), Err(want)) => assert!(e.to_string().contains(want), "{name}: {e}"),
+                (Ok(_), Err(_)) => panic!("{name} was opened"),
+                (Err(e), Ok(_)) => panic!("{name}: {e}"),
+            }
+        }
+        assert!(Map::open(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn a_change_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        std::fs::write(&path, vec![7; 10_000]).unwrap();
+        let map = Map::open(&path).unwrap();
+        assert!(map.unchanged().unwrap());
+        assert_eq!(map.identity().unwrap().size, 10_000);
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(10_001).unwrap();
+        assert!(!map.unchanged().unwrap());
+        let memory = Map::from_bytes(vec![1]);
+        assert!(memory.unchanged().unwrap() && memory.identity().is_none());
+    }
+
+    #[test]
+    fn advice_stays_inside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        std::fs::write(&path, vec![7; 10_000]).unwrap();
+        for map in [Map::open(&path).unwrap(), Map::from_bytes(vec![7; 10_000])] {
+            map.advise(Advice::WillNeed).unwrap();
+            map.advise(Advice::Sequential).unwrap();
+            map.advise(Advice::Normal).unwrap();
+            map.advise_range(Advice::WillNeed, 5000..6000).unwrap();
+            // A kernel without large pages may refuse; the bytes stay what they are.
+            let _ = map.advise(Advice::HugePage);
+            assert!(map.advise_range(Advice::WillNeed, 9_000..10_001).is_err());
+            assert_eq!(map.bytes(), vec![7; 10_000]);
+        }
+    }
+}

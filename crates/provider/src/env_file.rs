@@ -1,0 +1,235 @@
+//! Reads the settings in a `.env` file, if the file can be trusted.
+//!
+//! Only values whose names begin with `RECINTO_` leave this module; nothing is put into the
+//! environment of the process. Other values in such files are often keys: errors name lines, and
+//! never show them.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use recinto_os::owner::Facts;
+use zeroize::Zeroizing;
+
+use crate::{
+    error::{Error, Kind},
+    settings::KEYS,
+};
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+const PREFIX: &str = "RECINTO_";
+
+/// Which `.env` file is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EnvFile {
+    /// `.env` in the working directory, if it is there; never one of a folder above.
+    #[default]
+    Here,
+    /// This one; it must be there.
+    At(PathBuf),
+    /// None.
+    Ignored,
+}
+
+/// The settings of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The file, absolute; `None` when none was read.
+    pub path: Option<PathBuf>,
+    /// Key, value and line, in the file's order; every key is a known one and stands once.
+    pub values: Vec<(&'static str, String, usize)>,
+}
+
+/// Reads the file that `which` means, seen from the folder `here`.
+pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
+    let (path, must) = match which {
+        EnvFile::Ignored => return Ok(Found::default()),
+        EnvFile::Here => (here.join(".env"), false),
+        EnvFile::At(path) => (here.join(path), true),
+    };
+    let fault = |what: String| Error::new(Kind::EnvFile, format!("{}: {what}", path.display()));
+    let meta = match std::fs::metadata(&path) {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == io::ErrorKind::NotFound && !must => return Ok(Found::default()),
+        Err(e) => return Err(fault(format!("cannot read it: {e}"))),
+    };
+    // Other tools keep a folder of this name; it is no file of settings.
+    if meta.is_dir() && !must {
+        return Ok(Found::default());
+    }
+    // Before it is opened: to open a pipe would wait for its other end.
+    if !meta.is_file() {
+        return Err(fault("not a regular file".into()));
+    }
+    let text = open(&path).map_err(|refusal| match refusal {
+        Refusal::Io(e) => fault(format!("cannot read it: {e}")),
+        Refusal::Rule(what, hint) => fault(what).hint(hint),
+    })?;
+    let values = parse(&text).map_err(|(line, what)| {
+        Error::new(Kind::EnvFile, format!("{}, line {line}: {what}", path.display()))
+            .hint(format!("known: {}", KEYS.map(|key| key.variable).join(", ")))
+    })?;
+    Ok(Found { path: Some(path), values })
+}
+
+enum Refusal {
+    Io(io::Error),
+    Rule(String, &'static str),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Refusal::Io(error)
+    }
+}
+
+/// The text of a file that is this user's own and that nobody else may write.
+fn open(path: &Path) -> Result<Zeroizing<String>, Refusal> {
+    const IGNORE: &str = "`--no-env-file` runs without it";
+    let file = File::open(path)?;
+    // Facts of the open file, so that they are true of what is read. A link has an owner too.
+    let facts = Facts::of(&file)?;
+    if !facts.is_mine() || !Facts::of_link(path)?.is_mine() {
+        let what = "it is owned by another user and was not read";
+        return Err(Refusal::Rule(what.into(), IGNORE));
+    }
+    if facts.writable_by_others() {
+        let what = format!("others may write to it (mode {:04o}) and it was not read", facts.mode);
+        return Err(Refusal::Rule(what, "`chmod go-w` makes it yours alone"));
+    }
+    let mut bytes = Zeroizing::new(Vec::new());
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Refusal::Rule(format!("it is larger than {MAX_BYTES} bytes"), IGNORE));
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(Zeroizing::new(text.trim_start_matches('\u{feff}').to_owned())),
+        Err(e) => {
+            Err(Refusal::Rule(format!("it is not UTF-8 (at byte {})", e.valid_up_to()), IGNORE))
+        }
+    }
+}
+
+type Values = Vec<(&'static str, String, usize)>;
+
+/// The settings in `text`; a fault is a line and what is wrong there.
+fn parse(text: &str) -> Result<Values, (usize, String)> {
+    let mut out = Values::new();
+    for item in dotenvy::from_read_iter(text.as_bytes()) {
+        let (key, value) = match item {
+            Ok((key, value)) => (key, Zeroizing::new(value)),
+            // The library's own text would show the line, which may hold a key.
+            Err(dotenvy::Error::LineParse(bad, _)) => {
+                let first = Zeroizing::new(bad);
+                let first = first.trim_end().lines().next().unwrap_or_default().trim();
+                let line = text.lines().position(|line| line.trim() == first).unwrap_or(0) + 1;
+                return Err((line, "not of the form KEY=value".into()));
+            }
+            Err(_) => return Err((1, "the file cannot be read as lines of KEY=value".into())),
+        };
+        if !key.starts_with(PREFIX) {
+            continue;
+        }
+        let lines = lines_of(text, &key);
+        let line = lines.first().copied().unwrap_or(1);
+        let Some(known) = KEYS.iter().find(|known| known.variable == key) else {
+            return Err((line, format!("unknown key {key}")));
+        };
+        if out.iter().any(|(before, ..)| *before == known.variable) {
+            let again = lines.get(1).copied().unwrap_or(line);
+            return Err((again, format!("{key} is set again, first in line {line}")));
+        }
+        out.push((known.variable, value.to_string(), line));
+    }
+    Ok(out)
+}
+
+/// The lines, from 1, that set `key`.
+fn lines_of(text: &str, key: &str) -> Vec<usize> {
+    let sets = |line: &str| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    text.lines().enumerate().filter(|(_, line)| sets(line)).map(|(i, _)| i + 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let model = |value: &str, line| Ok(vec![("RECINTO_MODEL", value.to_owned(), line)]);
+        let bad = |line, what: &str| Err((line, what.to_owned()));
+        let cases = [
+            ("plain", "RECINTO_MODEL=/a/b.gguf\n", model("/a/b.gguf", 1)),
+            ("others are ignored", "A=1\n\nRECINTO_MODEL=x\nB=2", model("x", 3)),
+            (
+                "export, quotes, ñ",
+                "# hola\nexport RECINTO_MODEL='año nuevo'\n",
+                model("año nuevo", 2),
+            ),
+            ("crlf", "A=1\r\nRECINTO_MODEL=x\r\n", model("x", 2)),
+            ("comment after", "RECINTO_MODEL=x # note\n", model("x", 1)),
+            ("no key", "", Ok(vec![])),
+            ("unknown key", "A=1\nRECINTO_MODLE=x\n", bad(2, "unknown key RECINTO_MODLE")),
+            (
+                "twice",
+                "RECINTO_MODEL=x\nA=1\nRECINTO_MODEL=y\n",
+                bad(3, "RECINTO_MODEL is set again, first in line 1"),
+            ),
+            ("no line of the form", "A=1\nhola canary\n", bad(2, "not of the form KEY=value")),
+            ("open quote", "A=1\nB='canary\nC=2\n", bad(2, "not of the form KEY=value")),
+        ];
+        for (name, text, want) in cases {
+            assert_eq!(parse(text), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn trust() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".env");
+        assert_eq!(read(&EnvFile::Here, dir.path()), Ok(Found::default()), "none is there");
+        let error = read(&EnvFile::At("no.env".into()), dir.path()).unwrap_err().to_string();
+        assert!(error.contains("no.env: cannot read it"), "{error}");
+        fs::write(&path, "\u{feff}RECINTO_THREADS=2\nKEY=canary\n").unwrap();
+        let chmod = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        for (name, mode, refused) in
+            [("mine", 0o600, false), ("readable", 0o644, false), ("writable", 0o646, true)]
+        {
+            chmod(mode);
+            match read(&EnvFile::Here, dir.path()) {
+                Ok(found) => {
+                    assert!(!refused, "{name}");
+                    assert_eq!(found.path.as_deref(), Some(path.as_path()), "{name}");
+                    assert_eq!(found.values, [("RECINTO_THREADS", "2".into(), 1)], "{name}");
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(refused && text.contains("others may write to it (mode"), "{text}");
+                    assert!(!text.contains("canary"), "{text}");
+                }
+            }
+        }
+        assert_eq!(read(&EnvFile::Ignored, dir.path()), Ok(Found::default()), "ignored");
+        chmod(0o600);
+        fs::create_dir(dir.path().join("below")).unwrap();
+        let below = read(&EnvFile::Here, &dir.path().join("below"));
+        assert_eq!(below, Ok(Found::default()), "a folder above is not searched");
+        for (name, bytes, part) in [
+            ("latin-1", &b"A=\xf1\nRECINTO_MODEL=x"[..], "not UTF-8 (at byte 2)"),
+            ("large", &vec![b'\n'; MAX_BYTES as usize + 1], "larger than"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let error = read(&EnvFile::Here, dir.path()).expect_err(name).to_string();
+            assert!(error.contains(part), "{name}: {error}");
+        }
+    }
+}

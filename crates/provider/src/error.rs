@@ -1,0 +1,78 @@
+//! Why nobody answers.
+
+use std::fmt;
+
+/// The kind of fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A setting has a value it cannot have.
+    Setting,
+    /// The `.env` file cannot be trusted or read.
+    EnvFile,
+    /// No provider has that name.
+    UnknownProvider,
+    /// No model is set.
+    NoModel,
+    /// The model's name leads to no file.
+    Name(recinto_store::Kind),
+    /// The engine could not open the model or carry out the request.
+    Engine(recinto_engine::Kind),
+}
+
+/// A fault between a request and who answers it: kind, subject and hint.
+///
+/// Holds names of settings, files and lines; never a value of a key and never words of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    what: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind, what: impl Into<String>) -> Error {
+        Error { kind, what: what.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts the place of the value before the text.
+    pub(crate) fn of(mut self, place: &str) -> Error {
+        self.what = format!("{place}: {}", self.what);
+        self
+    }
+
+    /// The kind of fault.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+// The texts of the rooms below already end with their hints.
+impl From<recinto_store::Error> for Error {
+    fn from(error: recinto_store::Error) -> Error {
+        Error::new(Kind::Name(error.kind()), error.to_string())
+    }
+}
+
+impl From<recinto_engine::Error> for Error {
+    fn from(error: recinto_engine::Error) -> Error {
+        Error::new(Kind::Engine(error.kind().clone()), error.to_string())
+    }
+}

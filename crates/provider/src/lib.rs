@@ -1,0 +1,61 @@
+//! Who answers: the provider's name, the settings it comes from, and the local provider.
+//!
+//! [`Settings`] says who was chosen and by which flag, variable or line; [`open`] gives the
+//! [`Provider`]. No setting at all means this process, never anybody else.
+#![forbid(unsafe_code)]
+
+mod env_file;
+mod error;
+mod local;
+mod name;
+mod settings;
+
+use std::{ops::ControlFlow, path::PathBuf};
+
+use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
+
+pub use env_file::EnvFile;
+pub use error::{Error, Kind};
+pub use local::Local;
+pub use name::Name;
+pub use settings::{Flags, KEYS, Key, Setting, Settings, Source};
+
+/// Who is behind a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The provider.
+    pub provider: Name,
+    /// The model's name as asked for.
+    pub model: String,
+    /// The file, when it is one of this disk.
+    pub path: Option<PathBuf>,
+}
+
+/// Somebody who answers.
+pub trait Provider {
+    /// Who this is.
+    fn identity(&self) -> Identity;
+
+    /// Answers `request`; `sink` sees each piece of the reply as it comes and may say stop.
+    ///
+    /// # Errors
+    ///
+    /// When there is no reply. A reply that was stopped is one; see its finish.
+    fn complete(
+        &self,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<Reply, Error>;
+}
+
+/// Opens the provider that `settings` names.
+///
+/// # Errors
+///
+/// As [`Local::open`].
+pub fn open(settings: &Settings, options: OpenOptions) -> Result<Box<dyn Provider>, Error> {
+    match settings.provider.value {
+        Name::Local => Ok(Box::new(Local::open(settings, options)?)),
+    }
+}

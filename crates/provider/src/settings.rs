@@ -1,0 +1,246 @@
+//! Where each setting's value comes from: flag, environment, `.env` file, or the default.
+
+use std::{
+    env,
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use recinto_engine::Level;
+
+use crate::{
+    EnvFile, Name,
+    env_file::{self, Found},
+    error::{Error, Kind},
+};
+
+/// A setting: its variable and its flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Name in the environment and in a `.env` file.
+    pub variable: &'static str,
+    /// Flag of the command line.
+    pub flag: &'static str,
+    /// What it sets.
+    pub about: &'static str,
+}
+
+const PROVIDER: Key =
+    Key { variable: "RECINTO_PROVIDER", flag: "--provider", about: "who answers" };
+const MODEL: Key = Key { variable: "RECINTO_MODEL", flag: "--model", about: "the model's name" };
+const ARCH_DIR: Key = Key {
+    variable: "RECINTO_ARCH_DIR",
+    flag: "--arch-dir",
+    about: "a folder with more architectures",
+};
+const THREADS: Key =
+    Key { variable: "RECINTO_THREADS", flag: "--threads", about: "threads that compute" };
+const LEVEL: Key =
+    Key { variable: "RECINTO_LEVEL", flag: "--level", about: "the set of CPU instructions" };
+
+/// Every setting there is.
+pub const KEYS: [Key; 5] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL];
+
+/// Where a value comes from; earlier ones win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The command line.
+    Flag(&'static str),
+    /// The environment of the process.
+    Environment(&'static str),
+    /// A line of a `.env` file.
+    EnvFile {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// Nobody said anything.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Flag(flag) => f.write_str(flag),
+            Source::Environment(name) => write!(f, "environment, {name}"),
+            Source::EnvFile { path, line } => write!(f, "{}, line {line}", path.display()),
+            Source::Default => f.write_str("default"),
+        }
+    }
+}
+
+impl Source {
+    /// Where the value of `key` stands, for an error's text.
+    fn place(&self, key: &Key) -> String {
+        match self {
+            Source::Flag(flag) => (*flag).into(),
+            Source::Environment(name) => format!("environment variable {name}"),
+            Source::EnvFile { .. } | Source::Default => format!("{self}: {}", key.variable),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// What the command line says; `None` where it says nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--provider`.
+    pub provider: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--arch-dir`.
+    pub arch_dir: Option<String>,
+    /// `--threads`.
+    pub threads: Option<String>,
+    /// `--level`.
+    pub level: Option<String>,
+    /// `--env-file` and `--no-env-file`.
+    pub env_file: EnvFile,
+}
+
+/// All settings, each with its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Who answers; `local` unless somebody says otherwise.
+    pub provider: Setting<Name>,
+    /// The model's name as given; see [`Settings::model`] for the error when there is none.
+    pub model: Option<Setting<String>>,
+    /// A folder with more architectures.
+    pub arch_dir: Option<Setting<PathBuf>>,
+    /// Threads that compute.
+    pub threads: Option<Setting<usize>>,
+    /// The set of CPU instructions.
+    pub level: Option<Setting<Level>>,
+    /// The `.env` file that was read.
+    pub env_file: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Looks each setting up: flag, then environment, then `.env` file, then default.
+    ///
+    /// # Errors
+    ///
+    /// A value that cannot be, an unknown provider, a `.env` file that cannot be trusted.
+    pub fn resolve(flags: &Flags) -> Result<Settings, Error> {
+        let here = env::current_dir().map_err(|e| {
+            Error::new(Kind::Setting, format!("the working directory is gone: {e}"))
+        })?;
+        Settings::resolve_from(flags, &|name| env::var_os(name), &here)
+    }
+
+    /// The same with the environment and the working directory given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::resolve`].
+    pub fn resolve_from(
+        flags: &Flags,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+        here: &Path,
+    ) -> Result<Settings, Error> {
+        let found = env_file::read(&flags.env_file, here)?;
+        let look = |key: &Key, flag: &Option<String>| look(key, flag, environment, &found);
+        let provider = match look(&PROVIDER, &flags.provider)? {
+            Some(text) => text.read(&PROVIDER, |text| Name::from_name(text))?,
+            None => Setting { value: Name::Local, source: Source::Default },
+        };
+        let threads = look(&THREADS, &flags.threads)?
+            .map(|text| text.read(&THREADS, |text| threads(text)))
+            .transpose()?;
+        let level = look(&LEVEL, &flags.level)?
+            .map(|text| text.read(&LEVEL, |text| level(text)))
+            .transpose()?;
+        let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
+            .map(|text| Setting { value: text.value.into(), source: text.source });
+        let model = look(&MODEL, &flags.model)?;
+        Ok(Settings { provider, model, arch_dir, threads, level, env_file: found.path })
+    }
+
+    /// The model's name.
+    ///
+    /// # Errors
+    ///
+    /// When none is set: the two lines that set one.
+    pub fn model(&self) -> Result<&Setting<String>, Error> {
+        self.model.as_ref().ok_or_else(|| {
+            Error::new(Kind::NoModel, "no model is set").hint(
+                "put these two lines into .env or the environment, or give --model:\n\
+                 RECINTO_PROVIDER=local\n\
+                 RECINTO_MODEL=/path/to/model.gguf",
+            )
+        })
+    }
+}
+
+/// The text of a setting, from the first place that has one. An empty one is a fault, not an
+/// absence: it would otherwise let a value of lower rank through unseen.
+fn look(
+    key: &Key,
+    flag: &Option<String>,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+    found: &Found,
+) -> Result<Option<Setting<String>>, Error> {
+    let in_file = || {
+        let (_, value, line) = found.values.iter().find(|(name, ..)| *name == key.variable)?;
+        let path = found.path.clone()?;
+        Some((value.clone(), Source::EnvFile { path, line: *line }))
+    };
+    let text = match (flag, environment(key.variable)) {
+        (Some(value), _) => Some((value.clone(), Source::Flag(key.flag))),
+        (None, Some(value)) => {
+            let value = value
+                .into_string()
+                .map_err(|_| Error::new(Kind::Setting, format!("{} is not UTF-8", key.variable)))?;
+            Some((value, Source::Environment(key.variable)))
+        }
+        (None, None) => in_file(),
+    };
+    let Some((value, source)) = text else { return Ok(None) };
+    if value.trim().is_empty() {
+        let what = format!("{}: the value is empty", source.place(key));
+        return Err(Error::new(Kind::Setting, what).hint("give it a value or remove it"));
+    }
+    Ok(Some(Setting { value, source }))
+}
+
+impl Setting<String> {
+    fn read<T>(
+        self,
+        key: &Key,
+        read: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<Setting<T>, Error> {
+        let value = read(&self.value).map_err(|e| e.of(&self.source.place(key)))?;
+        Ok(Setting { value, source: self.source })
+    }
+}
+
+/// Most threads that may be asked for; far above any machine this runs on.
+const MAX_THREADS: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, Error> {
+    match text.trim().parse() {
+        Ok(n) if (1..=MAX_THREADS).contains(&n) => Ok(n),
+        _ => Err(Error::new(Kind::Setting, format!("a number from 1 to {MAX_THREADS} is needed"))),
+    }
+}
+
+fn level(text: &str) -> Result<Level, Error> {
+    Level::from_name(text.trim()).ok_or_else(|| {
+        let known: Vec<&str> = Level::all().map(Level::name).collect();
+        let known = known.join(", ");
+        Error::new(Kind::Setting, format!("unknown level `{text}`")).hint(format!("known: {known}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

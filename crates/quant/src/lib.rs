@@ -1,0 +1,13 @@
+//! What the bytes of a weight mean: one row a storage type, and the slow truth every kernel is
+//! held to.
+//!
+//! A storage type is one row of [`LAYOUTS`] and one file in `blocks/`. Nothing here is fast and
+//! nothing here is unsafe: [`expand`] is the oracle that the kernels are compared with.
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod half;
+mod layout;
+
+pub use half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+pub use layout::{DType, Form, LAYOUTS, Layout, Mismatch, expand, foreign_name, pack};

@@ -1,0 +1,171 @@
+//! The record of one answer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Error, Kind, Setting, Word, canonical, sha256};
+
+/// The version of the record that this crate writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// What ran and what came out. Digests and numbers; never a word of the prompt or the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The weights.
+    pub model: Model,
+    /// The architecture text.
+    pub architecture: Architecture,
+    /// The program that computed.
+    pub engine: Engine,
+    /// SHA-256 of the chat template's text; `None` in completion mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Digest>,
+    /// The options as they were in effect, the seed among them.
+    pub options: BTreeMap<String, Setting>,
+    /// SHA-256 of the prompt's token ids, each as four little-endian bytes.
+    pub input: Digest,
+    /// Digests of the answer.
+    pub output: Output,
+    /// How much was read and written.
+    pub usage: Usage,
+    /// Why the answer ended.
+    pub finish: Finish,
+    /// How long it took.
+    pub times: Times,
+}
+
+/// The weights that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// The name the user gave.
+    pub asked: String,
+    /// The file's name, without its folder.
+    pub file: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// SHA-256 over all of its bytes.
+    pub digest: Digest,
+}
+
+/// The architecture text that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architecture {
+    /// Its name.
+    pub name: String,
+    /// Where the text came from.
+    pub source: Source,
+    /// SHA-256 of the text.
+    pub digest: Digest,
+    /// Metadata keys that were let pass by name although the text does not read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_keys: Vec<String>,
+}
+
+/// Where an architecture text came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// It is part of the program.
+    BuiltIn,
+    /// A file of the user's.
+    Path(String),
+}
+
+/// The program that computed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Engine {
+    /// Its version.
+    pub version: String,
+    /// Revision of the numbers' definition (`docs/determinism.md`): with another one, the same
+    /// model and input may give other bits.
+    pub numerics: u32,
+    /// The CPU level of the kernels.
+    pub level: String,
+    /// SHA-256 of the file that holds the engine's code: the executable, or the shared library.
+    pub object: Digest,
+}
+
+/// Digests of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// SHA-256 of the token ids, each as four little-endian bytes.
+    pub ids: Digest,
+    /// SHA-256 of the text in UTF-8.
+    pub text: Digest,
+}
+
+/// Token counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+}
+
+/// Why an answer ended, in the engine's words: `end`, `stop`, `length`, `cancelled`...
+pub type Finish = Word;
+
+/// When it ran and how long it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// Seconds since 1970 at the start.
+    pub started: u64,
+    /// Milliseconds to open the model.
+    pub load_ms: u64,
+    /// Milliseconds to read the prompt.
+    pub prefill_ms: u64,
+    /// Milliseconds to write the answer.
+    pub decode_ms: u64,
+    /// Milliseconds of CPU time, all threads together.
+    pub cpu_ms: u64,
+}
+
+impl Receipt {
+    /// The canonical bytes: JSON in UTF-8, keys sorted by their bytes, no blanks, whole numbers,
+    /// fractions as text, nothing after the last brace.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        canonical::to_bytes(self)
+    }
+
+    /// Reads canonical bytes; one line break after them is allowed, any other byte is not.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Receipt, Error> {
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        #[derive(Deserialize)]
+        struct Head {
+            schema: u32,
+        }
+        let head: Head = serde_json::from_slice(bytes).map_err(|e| not_receipt(&e))?;
+        if head.schema != SCHEMA {
+            let what = format!("a receipt of schema {}; this version reads {SCHEMA}", head.schema);
+            return Err(Error::new(Kind::Schema, what));
+        }
+        let receipt: Receipt = serde_json::from_slice(bytes).map_err(|e| not_receipt(&e))?;
+        if receipt.to_bytes() != bytes {
+            return Err(Error::new(Kind::NotCanonical, "the receipt is not in canonical form")
+                .hint("it was edited or formatted; its digest would be another one"));
+        }
+        Ok(receipt)
+    }
+
+    /// SHA-256 of the canonical bytes.
+    pub fn digest(&self) -> Digest {
+        sha256(&self.to_bytes())
+    }
+}
+
+/// The message of `serde_json` may repeat what it read, so only the place is kept.
+fn not_receipt(error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    Error::new(Kind::NotReceipt, format!("not a receipt (line {line}, column {column})"))
+}

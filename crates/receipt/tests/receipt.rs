@@ -1,0 +1,184 @@
+//! Receipts through their bytes: one spelling, nothing unknown, nothing repeated in errors.
+
+use std::collections::BTreeMap;
+
+use recinto_receipt::{
+    Architecture, Engine, Kind, Model, Output, Receipt, SCHEMA, Setting, Source, Times, Usage,
+    Word, sha256, sha256_ids,
+};
+
+fn receipt() -> Receipt {
+    Receipt {
+        schema: SCHEMA,
+        model: Model {
+            asked: "modelos/pequeño.gguf".into(),
+            file: "pequeño.gguf".into(),
+            size: 491_400_064,
+            digest: sha256(b"weights"),
+        },
+        architecture: Architecture {
+            name: "qwen2".into(),
+            source: Source::BuiltIn,
+            digest: sha256(b"arch"),
+            allowed_keys: Vec::new(),
+        },
+        engine: Engine {
+            version: "0.1.0".into(),
+            numerics: 1,
+            level: "avx2".into(),
+            object: sha256(b"program"),
+        },
+        template: Some(sha256(b"template")),
+        options: BTreeMap::from([
+            ("seed".into(), Setting::from(u64::MAX)),
+            ("temperature".into(), Setting::from(0.7f32)),
+            ("mode".into(), Setting::word("chat")),
+            ("stop".into(), Setting::from(vec![sha256("¿fin?".as_bytes())])),
+        ]),
+        input: sha256_ids(&[1, 2, 3]),
+        output: Output { ids: sha256_ids(&[4, 5]), text: sha256("sí".as_bytes()) },
+        usage: Usage { prompt_tokens: 3, output_tokens: 2 },
+        finish: Word::new("end"),
+        times: Times {
+            started: 1_700_000_000,
+            load_ms: 9,
+            prefill_ms: 40,
+            decode_ms: 80,
+            cpu_ms: 200,
+        },
+    }
+}
+
+#[test]
+fn the_bytes_are_written_down() {
+    let text = String::from_utf8(receipt().to_bytes()).unwrap();
+    let d = |bytes: &[u8]| format!("\"sha256:{}\"", sha256(bytes));
+    let want = [
+        r#"{"architecture":{"digest":"#,
+        &d(b"arch"),
+        r#","name":"qwen2","source":"built-in"},"engine":{"level":"avx2","numerics":1,"object":"#,
+        &d(b"program"),
+        r#","version":"0.1.0"},"finish":"end","input":"#,
+        &d(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
+        r#","model":{"asked":"modelos/pequeño.gguf","digest":"#,
+        &d(b"weights"),
+        r#","file":"pequeño.gguf","size":491400064},"options":{"mode":"chat","#,
+        r#""seed":18446744073709551615,"stop":["#,
+        &d("¿fin?".as_bytes()),
+        r#"],"temperature":"0.7"},"output":{"ids":"#,
+        &d(&[4, 0, 0, 0, 5, 0, 0, 0]),
+        r#","text":"#,
+        &d("sí".as_bytes()),
+        r#"},"schema":1,"template":"#,
+        &d(b"template"),
+        r#","times":{"cpu_ms":200,"decode_ms":80,"load_ms":9,"prefill_ms":40,"#,
+        r#""started":1700000000},"usage":{"output_tokens":2,"prompt_tokens":3}}"#,
+    ];
+    assert_eq!(text, want.concat());
+    assert_eq!(receipt().digest(), sha256(text.as_bytes()));
+}
+
+#[test]
+fn bytes_come_back() {
+    let path = Source::Path("/casa/año/llama.arch".into());
+    let negative = BTreeMap::from([("bias".into(), Setting::from(vec![-3i64, 3]))]);
+    let cases = [
+        ("all", receipt()),
+        ("no template", Receipt { template: None, ..receipt() }),
+        ("no options", Receipt { options: BTreeMap::new(), ..receipt() }),
+        ("negative options", Receipt { options: negative, ..receipt() }),
+        (
+            "own architecture",
+            Receipt {
+                architecture: Architecture { source: path, ..receipt().architecture },
+                ..receipt()
+            },
+        ),
+        (
+            "a key let pass",
+            Receipt {
+                architecture: Architecture {
+                    allowed_keys: vec!["qwen2.año".into()],
+                    ..receipt().architecture
+                },
+                ..receipt()
+            },
+        ),
+        (
+            "odd names",
+            Receipt {
+                model: Model { asked: "a\"\\\n\u{7f}\u{2028}".into(), ..receipt().model },
+                ..receipt()
+            },
+        ),
+    ];
+    for (name, receipt) in cases {
+        let mut bytes = receipt.to_bytes();
+        assert_eq!(Receipt::from_bytes(&bytes).unwrap(), receipt, "{name}");
+        bytes.push(b'\n');
+        assert_eq!(Receipt::from_bytes(&bytes).unwrap(), receipt, "{name}, as a line");
+    }
+}
+
+#[test]
+fn other_bytes_are_refused() {
+    let text = String::from_utf8(receipt().to_bytes()).unwrap();
+    let with = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    let arch = sha256(b"arch").to_string();
+    let pretty: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cases = [
+        ("empty", String::new(), Kind::NotReceipt),
+        ("another file", "secreto".into(), Kind::NotReceipt),
+        ("a number", "1".into(), Kind::NotReceipt),
+        ("cut", text[..text.len() - 1].into(), Kind::NotReceipt),
+        ("more after it", text.clone() + "{}", Kind::NotReceipt),
+        ("unknown field", with("{\"architecture\"", "{\"x\":1,\"architecture\""), Kind::NotReceipt),
+        ("unknown inner field", with("\"size\"", "\"words\":1,\"size\""), Kind::NotReceipt),
+        ("missing field", with("\"finish\":\"end\",", ""), Kind::NotReceipt),
+        ("a field twice", with("\"schema\":1", "\"schema\":1,\"schema\":1"), Kind::NotReceipt),
+        ("capitals in a digest", with(&arch, &arch.to_uppercase()), Kind::NotReceipt),
+        ("a digest without kind", with("sha256:", ""), Kind::NotReceipt),
+        ("a fraction", with("\"started\":17", "\"started\":0.17"), Kind::NotReceipt),
+        ("deep", "[".repeat(100_000), Kind::NotReceipt),
+        ("schema 2", with("\"schema\":1", "\"schema\":2"), Kind::Schema),
+        ("pretty", format!("{pretty:#}"), Kind::NotCanonical),
+        ("a blank", with("\"schema\":1", "\"schema\": 1"), Kind::NotCanonical),
+        ("two line breaks", text.clone() + "\n\n", Kind::NotCanonical),
+        (
+            "order",
+            with("\"finish\":\"end\",", "").replacen("{\"arch", "{\"finish\":\"end\",\"arch", 1),
+            Kind::NotCanonical,
+        ),
+        ("another escape", with("peque\u{f1}o", "peque\\u00f1o"), Kind::NotCanonical),
+        (
+            "null template",
+            {
+                let none = Receipt { template: None, ..receipt() }.to_bytes();
+                String::from_utf8(none).unwrap().replacen("{\"arch", "{\"template\":null,\"arch", 1)
+            },
+            Kind::NotCanonical,
+        ),
+    ];
+    for (name, bytes, kind) in cases {
+        let error = Receipt::from_bytes(bytes.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), kind, "{name}: {error}");
+        assert!(!error.to_string().contains("secreto"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn every_part_counts() {
+    let base = receipt().digest();
+    let text = String::from_utf8(receipt().to_bytes()).unwrap();
+    // Changing any digit of the record gives another digest or no receipt at all.
+    for (at, digit) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
+        let mut other = text.clone();
+        other.replace_range(at..at + 1, if digit == '7' { "3" } else { "7" });
+        if let Ok(changed) = Receipt::from_bytes(other.as_bytes()) {
+            assert_ne!(changed.digest(), base, "at {at}");
+        }
+    }
+}

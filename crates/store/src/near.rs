@@ -1,0 +1,58 @@
+//! Which names in a folder are close to one that is not there.
+
+use std::path::Path;
+
+/// Most entries of a folder that are looked at; a hint is not worth more.
+const MAX_ENTRIES: usize = 10_000;
+/// Most names in a hint.
+const MAX_NAMES: usize = 5;
+
+/// The `.gguf` names in `folder`, sorted; empty when the folder cannot be read.
+pub(crate) fn models_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .take(MAX_ENTRIES)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.to_ascii_lowercase().ends_with(".gguf"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// At most five of `names`, the nearest to `wanted` first.
+pub(crate) fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    let mut scored: Vec<(usize, String)> =
+        names.into_iter().map(|name| (distance(&wanted, &name.to_lowercase()), name)).collect();
+    scored.sort();
+    scored.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
+}
+
+/// Levenshtein's distance in characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let change = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let cases = [("", "", 0), ("a", "", 1), ("niño", "nino", 1), ("q4_0", "q4_k_m", 3)];
+        for (a, b, want) in cases {
+            assert_eq!(distance(a, b), want, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Text to tokens: specials first, then the text between them.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use crate::{
+    Error, Token, Tokenizer,
+    bytes::CHARS,
+    error::Kind,
+    merge::{Merger, NONE},
+    merges::Merges,
+    special::Hit,
+    split::{self, Chars, Pre},
+    tokenizer::Model,
+};
+
+/// See [`Tokenizer::encode`].
+pub(crate) fn encode(
+    tokenizer: &Tokenizer,
+    text: &str,
+    content: &[Range<usize>],
+) -> Result<Vec<Token>, Error> {
+    if text.len() >= NONE as usize {
+        let what = format!("a text of {} bytes is too long; split it", text.len());
+        return Err(Error::new(Kind::Argument, what));
+    }
+    let content = tidy(content, text.len())?;
+    let hits = tokenizer.specials.find(text, &content);
+    let mut run = Run { tokenizer, text, out: Vec::new(), work: Work::default() };
+    let mut at = 0;
+    for Hit { id, range } in hits {
+        run.ordinary(at..range.start)?;
+        let (start, end) = (range.start as u32, range.end as u32);
+        run.out.push(Token { id, start, end });
+        at = range.end;
+    }
+    run.ordinary(at..text.len())?;
+    Ok(run.out)
+}
+
+/// Sorted, apart and not empty.
+fn tidy(content: &[Range<usize>], len: usize) -> Result<Vec<Range<usize>>, Error> {
+    let mut out: Vec<Range<usize>> = Vec::with_capacity(content.len());
+    for range in content {
+        if range.start > range.end || range.end > len {
+            let what = format!(
+                "content range {}..{} does not fit a text of {len} bytes",
+                range.start, range.end
+            );
+            return Err(Error::new(Kind::Argument, what));
+        }
+        if !range.is_empty() {
+            out.push(range.clone());
+        }
+    }
+    out.sort_unstable_by_key(|range| range.start);
+    out.dedup_by(|next, last| {
+        let joined = next.start <= last.end;
+        if joined {
+            last.end = last.end.max(next.end);
+        }
+        joined
+    });
+    Ok(out)
+}
+
+/// Buffers that are used again for every stretch and wiped at the end.
+#[derive(Default)]
+struct Work {
+    chars: Chars,
+    ends: Zeroizing<Vec<u32>>,
+    merger: Merger,
+    /// Text with spaces as `▁`, or a word in the byte-level alphabet.
+    written: Zeroizing<Vec<u8>>,
+    /// Where each symbol begins in the original text.
+    origin: Zeroizing<Vec<u32>>,
+}
+
+struct Run<'a> {
+    tokenizer: &'a Tokenizer,
+    text: &'a str,
+    out: Vec<Token>,
+    work: Work,
+}
+
+impl Run<'_> {
+    /// Encodes a stretch without specials.
+    fn ordinary(&mut self, range: Range<usize>) -> Result<(), Error> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        match &self.tokenizer.model {
+            Model::Spm { priorities, prefix } => self.scored(range, priorities, *prefix),
+            Model::Bpe { merges, pre } => {
+                let mut chars = std::mem::take(&mut self.work.chars);
+                let mut ends = std::mem::take(&mut self.work.ends);
+                chars.read(&self.text[range.clone()]);
+                split::cut(&chars, pre.stages, &mut ends);
+                let mut start = range.start;
+                let mut done = Ok(());
+                for end in ends.iter().map(|end| range.start + chars.byte(*end) as usize) {
+                    done = done.and_then(|()| self.word(start..end, merges, pre));
+                    start = end;
+                }
+                (self.work.chars, self.work.ends) = (chars, ends);
+                done
+            }
+        }
+    }
+
+    /// SentencePiece-style: the whole stretch is one word.
+    fn scored(
+        &mut self,
+        range: Range<usize>,
+        priorities: &[u32],
+        prefix: bool,
+    ) -> Result<(), Error> {
+        self.escape(range, prefix);
+        let Work { merger, written, .. } = &mut self.work;
+        let tokenizer = self.tokenizer;
+        merger.run(|left, right| {
+            let id = tokenizer.pieces.find(&written[left.start as usize..right.end as usize])?;
+            // Nothing but the text of a special itself, in the scaffold, makes a special.
+            let allowed = !tokenizer.is_special(id) && !tokenizer.is_byte(id);
+            allowed.then(|| (priorities[id as usize], id))
+        });
+        self.emit()
+    }
+
+    /// One word of byte-pair encoding.
+    fn word(&mut self, range: Range<usize>, merges: &Merges, pre: &Pre) -> Result<(), Error> {
+        if pre.escaped {
+            self.escape(range.clone(), false);
+            let lines = self.text.as_bytes()[range.clone()].iter().all(|b| *b == b'\n');
+            if lines && self.taken_whole(&range) {
+                return Ok(());
+            }
+            self.work.merger.run(|left, right| merges.get(left.id, right.id));
+            return self.emit();
+        }
+        let bytes = &self.text.as_bytes()[range.clone()];
+        if pre.whole && bytes.len() <= self.tokenizer.pieces.longest {
+            self.work.written.clear();
+            for byte in bytes {
+                let c = CHARS[*byte as usize];
+                self.work.written.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            if self.taken_whole(&range) {
+                return Ok(());
+            }
+        }
+        let merger = &mut self.work.merger;
+        merger.clear();
+        for (at, byte) in bytes.iter().enumerate() {
+            let start = (range.start + at) as u32;
+            merger.push(start, start + 1, self.tokenizer.bytes[*byte as usize]);
+        }
+        merger.run(|left, right| merges.get(left.id, right.id));
+        for (_, symbol) in merger.result() {
+            let id = self.tokenizer.known(symbol.id, bytes[symbol.start as usize - range.start])?;
+            self.out.push(Token { id, start: symbol.start, end: symbol.end });
+        }
+        Ok(())
+    }
+
+    /// Takes `written` as one piece if it is one.
+    fn taken_whole(&mut self, range: &Range<usize>) -> bool {
+        let id = self.tokenizer.pieces.find(&self.work.written);
+        let Some(id) = id.filter(|id| !self.tokenizer.is_special(*id)) else { return false };
+        self.out.push(Token { id, start: range.start as u32, end: range.end as u32 });
+        true
+    }
+
+    /// Writes the stretch with spaces as `▁` and makes each character a symbol.
+    fn escape(&mut self, range: Range<usize>, prefix: bool) {
+        let Work { merger, written, origin, .. } = &mut self.work;
+        merger.clear();
+        written.clear();
+        origin.clear();
+        let first = prefix.then_some((0, ' '));
+        let rest = self.text[range.clone()].char_indices();
+        for (at, c) in first.into_iter().chain(rest) {
+            let start = written.len();
+            let c = if c == ' ' { '▁' } else { c };
+            written.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            let id = self.tokenizer.pieces.find(&written[start..]).unwrap_or(NONE);
+            merger.push(start as u32, written.len() as u32, id);
+            origin.push((range.start + at) as u32);
+        }
+        origin.push(range.end as u32);
+    }
+
+    /// Turns what [`Run::escape`] wrote and the merger left into tokens.
+    fn emit(&mut self) -> Result<(), Error> {
+        let Work { merger, written, origin, .. } = &mut self.work;
+        let mut symbols = merger.result().peekable();
+        while let Some((first, symbol)) = symbols.next() {
+            let next = symbols.peek().map_or(merger.len(), |(next, _)| *next);
+            let (start, end) = (origin[first as usize], origin[next as usize]);
+            if symbol.id != NONE {
+                self.out.push(Token { id: symbol.id, start, end });
+                continue;
+            }
+            let bytes = &written[symbol.start as usize..symbol.end as usize];
+            // A `▁` of three bytes may stand for a space of one, or for none.
+            for (at, byte) in bytes.iter().enumerate() {
+                let id = self.tokenizer.known(self.tokenizer.bytes[*byte as usize], *byte)?;
+                let last = at + 1 == bytes.len();
+                let (from, to) = ((start + at as u32).min(end), (start + at as u32 + 1).min(end));
+                self.out.push(Token { id, start: from, end: if last { end } else { to } });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! An opened model file: metadata, tensors, bytes.
+
+use std::{collections::HashMap, io, ops::Range, path::Path};
+
+use recinto_os::{Advice, Identity, Map};
+use recinto_quant::DType;
+
+use crate::{
+    Array, Element, Error, Kind, Value,
+    gguf::{self, Header},
+    value,
+};
+
+/// An opened GGUF file; every bound is settled.
+pub struct File {
+    map: Map,
+    header: Header,
+}
+
+/// The error for a path that the system does not open.
+fn refused(path: &Path, error: &io::Error) -> Error {
+    let path = path.display();
+    let (reason, hint) = match error.kind() {
+        io::ErrorKind::NotFound => ("no such file".into(), "a path to a .gguf file is needed"),
+        io::ErrorKind::PermissionDenied => {
+            ("permission denied".into(), "the file must be readable by the user that runs this")
+        }
+        _ => (error.to_string(), "a path to a .gguf file is needed"),
+    };
+    Error::new(Kind::Io, format!("cannot open {path}: {reason}")).hint(hint)
+}
+
+/// A tensor's name, shape and place.
+#[derive(Clone, Debug)]
+pub struct TensorInfo {
+    /// Name as in the file.
+    pub name: String,
+    /// Dimensions in GGUF's order: the first one is contiguous (a row's length).
+    pub dims: Vec<u64>,
+    /// Storage type.
+    pub dtype: DType,
+    pub(crate) range: Range<usize>,
+}
+
+impl TensorInfo {
+    /// Number of values.
+    pub fn values(&self) -> u64 {
+        self.dims.iter().product()
+    }
+
+    /// Bytes in the file.
+    pub fn bytes(&self) -> usize {
+        self.range.len()
+    }
+}
+
+/// A borrowed look at one tensor.
+#[derive(Clone, Copy)]
+pub struct Tensor<'a> {
+    /// Name, dimensions and type.
+    pub info: &'a TensorInfo,
+    /// The values as stored; exactly as many bytes as the dimensions need.
+    pub bytes: &'a [u8],
+}
+
+impl File {
+    /// Maps `path` read-only and checks header, metadata and tensor table.
+    pub fn open(path: &Path) -> Result<File, Error> {
+        let map = Map::open(path).map_err(|e| refused(path, &e))?;
+        File::from_map(map)
+    }
+
+    /// The same over bytes in memory, for tests and fuzzing.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<File, Error> {
+        File::from_map(Map::from_bytes(bytes))
+    }
+
+    fn from_map(map: Map) -> Result<File, Error> {
+        let header = gguf::parse(map.bytes())?;
+        Ok(File { map, header })
+    }
+
+    /// Every byte of the file, as mapped.
+    pub fn bytes(&self) -> &[u8] {
+        self.map.bytes()
+    }
+
+    /// Where the tensors' bytes lie: from the end of the header, padding passed, to the end of
+    /// the file.
+    pub fn data_range(&self) -> Range<usize> {
+        self.header.data..self.map.bytes().len()
+    }
+
+    /// Tells the system how the bytes will be read; advice only, a refusal changes nothing.
+    pub fn advise(&self, advice: Advice) {
+        let _ = self.map.advise(advice);
+    }
+
+    /// GGUF version.
+    pub fn version(&self) -> u32 {
+        self.header.version
+    }
+
+    /// The named values.
+    pub fn metadata(&self) -> Metadata<'_> {
+        Metadata { bytes: self.map.bytes(), header: &self.header }
+    }
+
+    /// All tensors, in the file's order.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.header.tensors
+    }
+
+    /// The index of the tensor called `name`.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.header.names.get(name).copied()
+    }
+
+    /// The tensor at `index` in [`File::tensors`].
+    pub fn tensor(&self, index: usize) -> Tensor<'_> {
+        let info = &self.header.tensors[index];
+        Tensor { info, bytes: &self.map.bytes()[info.range.clone()] }
+    }
+
+    /// The file's identity when it was mapped; `None` for bytes in memory.
+    pub fn identity(&self) -> Option<Identity> {
+        self.map.identity()
+    }
+
+    /// Whether the file on disk is still the one that was mapped.
+    pub fn unchanged(&self) -> bool {
+        self.map.unchanged().unwrap_or(false)
+    }
+}
+
+/// The named values of a file.
+#[derive(Clone, Copy)]
+pub struct Metadata<'a> {
+    bytes: &'a [u8],
+    header: &'a Header,
+}
+
+impl<'a> Metadata<'a> {
+    /// All keys in the file's order, with their values.
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, Value<'a>)> {
+        self.header.keys.iter().map(move |key| (key.name.as_str(), self.value(key)))
+    }
+
+    /// The value called `key`.
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
+        let index = *self.header.key_index.get(key)?;
+        Some(self.value(&self.header.keys[index]))
+    }
+
+    /// The value called `key` as a whole number; an error when it has another type.
+    pub fn u64(self, key: &str) -> Result<Option<u64>, Error> {
+        self.typed(key, "a whole number", Value::as_u64)
+    }
+
+    /// The value called `key` as a number; an error when it has another type.
+    pub fn f64(self, key: &str) -> Result<Option<f64>, Error> {
+        self.typed(key, "a number", Value::as_f64)
+    }
+
+    /// The value called `key` as a truth value; an error when it has another type.
+    pub fn bool(self, key: &str) -> Result<Option<bool>, Error> {
+        self.typed(key, "a boolean", Value::as_bool)
+    }
+
+    /// The value called `key` as text; an error when it has another type.
+    pub fn str(self, key: &str) -> Result<Option<&'a str>, Error> {
+        self.typed(key, "a string", Value::as_str)
+    }
+
+    /// The value called `key` as an array; an error when it has another type.
+    pub fn array(self, key: &str) -> Result<Option<Array<'a>>, Error> {
+        self.typed(key, "an array", Value::as_array)
+    }
+
+    /// The value called `key` as an array whose elements are one of `wanted`; an error when it
+    /// has another type.
+    pub fn array_of(self, key: &str, wanted: &[Element]) -> Result<Option<Array<'a>>, Error> {
+        let Some(array) = self.array(key)? else { return Ok(None) };
+        // An array without elements has no type to be wrong about.
+        if array.is_empty() || wanted.contains(&array.element()) {
+            return Ok(Some(array));
+        }
+        let names: Vec<&str> = wanted.iter().map(|element| element.name()).collect();
+        let (found, names) = (array.element().name(), names.join(" or "));
+        let what = format!("key `{key}` is an array of {found}, not of {names}");
+        Err(Error::new(Kind::WrongType, what))
+    }
+
+    /// The value called `key` as strings; an error when it has another type.
+    pub fn strings(
+        self,
+        key: &str,
+    ) -> Result<Option<impl ExactSizeIterator<Item = &'a str> + Clone>, Error> {
+        let array = self.array_of(key, &[Element::Str])?;
+        Ok(array.map(|array| array.strings_or_none()))
+    }
+
+    /// The value called `key` as 32-bit floats; an error when it has another type.
+    pub fn f32s(
+        self,
+        key: &str,
+    ) -> Result<Option<impl ExactSizeIterator<Item = f32> + Clone>, Error> {
+        let array = self.array_of(key, &[Element::F32])?;
+        Ok(array.map(|array| array.words().map(f32::from_le_bytes)))
+    }
+
+    /// The value called `key` as signed 32-bit numbers; an error when it has another type.
+    pub fn i32s(
+        self,
+        key: &str,
+    ) -> Result<Option<impl ExactSizeIterator<Item = i32> + Clone>, Error> {
+        let array = self.array_of(key, &[Element::I32])?;
+        Ok(array.map(|array| array.words().map(i32::from_le_bytes)))
+    }
+
+    fn typed<T>(
+        self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(Value<'a>) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        read(value).map(Some).ok_or_else(|| {
+            let what = format!("key `{key}` is {}, not {wanted}", value.type_name());
+            Error::new(Kind::WrongType, what)
+        })
+    }
+
+    fn value(self, key: &gguf::Key) -> Value<'a> {
+        let bytes = &self.bytes[key.range.clone()];
+        match (key.element, key.array) {
+            (_, Some((element, len))) => Value::Array(Array { element, len, bytes }),
+            (Element::Str, None) => Value::Str(std::str::from_utf8(bytes).unwrap_or_default()),
+            (element, None) => value::scalar(element, bytes),
+        }
+    }
+}
+
+/// Indexes names; the position of the first one that appears twice, if any.
+pub(crate) fn index<'n>(
+    names: impl Iterator<Item = &'n str>,
+) -> Result<HashMap<String, usize>, usize> {
+    let mut out = HashMap::new();
+    for (position, name) in names.enumerate() {
+        if out.insert(name.to_owned(), position).is_some() {
+            return Err(position);
+        }
+    }
+    Ok(out)
+}

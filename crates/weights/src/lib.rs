@@ -1,0 +1,16 @@
+//! Where the bytes are: GGUF files, mapped read-only and checked once.
+//!
+//! [`File::open`] settles every bound; afterwards a [`Tensor`] is a name, dimensions, a storage
+//! type and bytes known to be long enough.
+#![forbid(unsafe_code)]
+
+mod error;
+mod file;
+mod gguf;
+mod reader;
+mod value;
+
+pub use error::{Error, Kind};
+pub use file::{File, Metadata, Tensor, TensorInfo};
+pub use recinto_os::{Advice, Identity};
+pub use value::{Array, Element, Value};

@@ -1,0 +1,43 @@
+//! Any bytes as a GGUF file: opened and looked at everywhere, or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use recinto_weights::{File, Value};
+
+fuzz_target!(|bytes: &[u8]| {
+    match File::from_bytes(bytes.to_vec()) {
+        Ok(file) => walk(&file),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
+
+fn walk(file: &File) {
+    let data = file.data_range();
+    assert!(data.start <= data.end && data.end == file.bytes().len());
+    let metadata = file.metadata();
+    for (name, value) in metadata.iter() {
+        assert!(metadata.get(name).is_some());
+        // Every accessor, whether it fits or not.
+        let _ = (metadata.u64(name), metadata.f64(name), metadata.bool(name), metadata.str(name));
+        let _ = metadata.i32s(name).map(|values| values.map(|values| values.count()));
+        let _ = metadata.f32s(name).map(|values| values.map(|values| values.count()));
+        let _ = metadata.strings(name).map(|values| values.map(|values| values.count()));
+        if let Value::Array(array) = value {
+            let strings = array.strings().map(|strings| strings.map(|_| ()).count());
+            let scalars = array.scalars().map(|scalars| scalars.count());
+            assert!([strings, scalars].into_iter().flatten().all(|count| count == array.len()));
+        }
+    }
+    let mut values = Vec::new();
+    for (index, info) in file.tensors().iter().enumerate() {
+        assert_eq!(file.find(&info.name), Some(index));
+        let tensor = file.tensor(index);
+        assert_eq!(tensor.bytes.len(), info.bytes());
+        let row = info.dtype.layout();
+        values.resize(row.values, 0.0);
+        let last = tensor.bytes.len() - row.bytes;
+        for block in [&tensor.bytes[..row.bytes], &tensor.bytes[last..]] {
+            recinto_quant::expand(info.dtype, block, &mut values).unwrap();
+        }
+    }
+}

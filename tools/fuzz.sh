@@ -1,0 +1,54 @@
+#!/bin/sh
+# Feeds random bytes to every reader of untrusted bytes.
+#
+#   tools/fuzz.sh SECONDS [TARGET...]
+#
+# Builds the targets of fuzz/Cargo.toml with the stable toolchain (cargo and a C++ compiler, nothing
+# else) and runs each for SECONDS, from the seeds in fuzz/seeds/TARGET and what earlier runs found
+# in fuzz/corpus/TARGET. Ends with 1 when an input made a target crash, hang or take too much
+# memory; the input is then in fuzz/artifacts/TARGET. Ends with 2 when nothing could be run.
+set -eu
+
+seconds=${1:-}
+case $seconds in
+'' | *[!0-9]* | 0) echo "usage: tools/fuzz.sh SECONDS [TARGET...]" >&2; exit 2 ;;
+esac
+shift
+
+cd "$(dirname "$0")/../fuzz"
+command -v cargo >/dev/null || { echo "fuzz: cargo is missing" >&2; exit 2; }
+command -v "${CXX:-c++}" >/dev/null || { echo "fuzz: a C++ compiler is missing" >&2; exit 2; }
+
+if [ $# -eq 0 ]; then
+    # Every [[bin]] of the manifest, in its order.
+    set -- $(awk '/^\[/ { bin = ($0 == "[[bin]]") }
+        bin && $1 == "name" { gsub(/"/, "", $3); print $3 }' Cargo.toml)
+fi
+
+# What cargo-fuzz passes, without its nightly parts. A target triple is given so that the flags
+# reach the targets and not the build scripts, which have no fuzzer to link with.
+triple=$(rustc -vV | sed -n 's/^host: //p')
+flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table"
+flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares"
+RUSTFLAGS="${RUSTFLAGS:-} $flags" cargo build --release --locked --target "$triple" || exit 2
+
+folder=${CARGO_TARGET_DIR:-target}/$triple/release
+failed=0
+for target in "$@"; do
+    if [ ! -x "$folder/$target" ]; then
+        echo "fuzz: no target called $target" >&2
+        exit 2
+    fi
+    mkdir -p "corpus/$target" "artifacts/$target" "seeds/$target"
+    echo "fuzz: $target for $seconds s"
+    "$folder/$target" "corpus/$target" "seeds/$target" \
+        -max_total_time="$seconds" -artifact_prefix="artifacts/$target/" \
+        -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len=65536 \
+        -print_final_stats=1 || failed=1
+done
+if [ "$failed" -ne 0 ]; then
+    echo "fuzz: failed; the inputs are in fuzz/artifacts" >&2
+    exit 1
+fi

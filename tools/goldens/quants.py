@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Goldens of crates/quant: blocks of every storage type and the values an independent decoder
+reads from them.
+
+Needs the Python packages `gguf` and `numpy`. Run from the root of the repository:
+
+    python3 tools/goldens/quants.py
+
+Writes crates/quant/tests/golden/NAME.in (bytes as in a model file) and NAME.out (little-endian
+f32), and the two rounding tables narrow_f16 and narrow_bf16 (.in f32, .out 16-bit values).
+Seeded: two runs write the same bytes.
+"""
+
+import pathlib
+
+import gguf
+import numpy as np
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
+
+FOLDER = pathlib.Path("crates/quant/tests/golden")
+
+# Where the 16-bit scales of a block stand; all other bytes may hold any value.
+SCALES = {
+    Type.Q4_0: [0],
+    Type.Q4_1: [0, 2],
+    Type.Q5_0: [0],
+    Type.Q5_1: [0, 2],
+    Type.Q8_0: [0],
+    Type.Q4_K: [0, 2],
+    Type.Q5_K: [0, 2],
+    Type.Q6_K: [208],
+}
+
+# Zero, minus zero, smallest and largest subnormal, smallest and largest normal, one, minus one
+# and a bit, infinities, quiet and signalling NaN.
+ODD = [0x0000, 0x8000, 0x0001, 0x83FF, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x3C00, 0xBC01,
+       0x7C00, 0xFC00, 0x7E00, 0x7D01]
+
+
+def blocks(kind, rng):
+    """Odd scales first (each against each where there are two), then random bytes."""
+    size = GGML_QUANT_SIZES[kind][1]
+    places = SCALES[kind]
+    out = []
+    for i, scale in enumerate(ODD):
+        block = rng.integers(0, 256, size, dtype=np.uint8)
+        for n, place in enumerate(places):
+            half = ODD[(i + 5 * n) % len(ODD)] if n else scale
+            block[place:place + 2] = np.frombuffer(np.uint16(half).tobytes(), np.uint8)
+        out.append(block)
+    for fill in (0x00, 0xFF, 0x80, 0x7F):
+        block = np.full(size, fill, dtype=np.uint8)
+        for place in places:
+            block[place:place + 2] = [0x66, 0x2E]
+        out.append(block)
+    for _ in range(6):
+        out.append(rng.integers(0, 256, size, dtype=np.uint8))
+    return np.stack(out)
+
+
+def write(name, given, wanted):
+    (FOLDER / f"{name}.in").write_bytes(given)
+    (FOLDER / f"{name}.out").write_bytes(wanted)
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    np.seterr(all="ignore")
+    rng = np.random.default_rng(20240917)
+    for kind in SCALES:
+        data = blocks(kind, rng)
+        values = gguf.quants.dequantize(data, kind)
+        write(kind.name.lower(), data.tobytes(), values.astype("<f4").tobytes())
+    halves = np.concatenate([np.array(ODD, np.uint16), rng.integers(0, 1 << 16, 1010, np.uint16)])
+    for kind in (Type.F16, Type.BF16):
+        data = halves.view(np.uint8) if kind == Type.BF16 else halves.view(np.float16)
+        values = gguf.quants.dequantize(data, kind)
+        write(kind.name.lower(), halves.tobytes(), values.astype("<f4").tobytes())
+    words = rng.integers(0, 1 << 32, 2048, np.uint32)
+    values = gguf.quants.dequantize(words.view(np.float32), Type.F32)
+    write("f32", words.tobytes(), values.tobytes())
+    # Rounding to 16 bits: random floats in the range of a half, all magnitudes, and exact ties.
+    ties = (halves.astype(np.uint32) << 16) | 0x8000
+    near = ((halves.astype(np.uint32) & 0x8FFF) << 13) + np.uint32(0x38000000)
+    words = np.concatenate([words[:1024], ties, near, near | 0x1000, near | 0x0FFF])
+    floats = words.view(np.float32)
+    write("narrow_f16", words.tobytes(), gguf.quants.quantize(floats, Type.F16).tobytes())
+    write("narrow_bf16", words.tobytes(), gguf.quants.quantize(floats, Type.BF16).tobytes())
+
+
+if __name__ == "__main__":
+    main()
