@@ -21,6 +21,7 @@ command -v "${CXX:-c++}" >/dev/null || { echo "fuzz: a C++ compiler is missing" 
 
 if [ $# -eq 0 ]; then
     # Every [[bin]] of the manifest, in its order.
+    # shellcheck disable=SC2046  # the names are split on purpose
     set -- $(awk '/^\[/ { bin = ($0 == "[[bin]]") }
         bin && $1 == "name" { gsub(/"/, "", $3); print $3 }' Cargo.toml)
 fi

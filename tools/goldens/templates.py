@@ -1,10 +1,11 @@
 """Goldens of chat templates: what Jinja2 gives when set up as the transformers library does.
 
-usage: templates.py [MODELS]            writes crates/chat/tests/golden/templates.json
+usage: templates.py [MODELS]            writes templates.json and expressions.json
        templates.py MODELS TEMPLATE CONVERSATION    prints one rendering
 
-MODELS is the folder of RECINTO_TEST_MODELS. Without it only the templates of the repository are
-rendered. Needs jinja2; for the templates inside model files also gguf.
+The goldens are in crates/chat/tests/golden. MODELS is the folder of RECINTO_TEST_MODELS.
+Without it only the templates of the repository are rendered. Needs jinja2; for the templates
+inside model files also gguf.
 """
 
 import datetime
@@ -25,6 +26,8 @@ import jinja2.sandbox
 
 CHAT = HERE.parents[1] / "crates/chat"
 DATE = datetime.datetime(2026, 2, 3, 14, 5, 6)
+# What `messages` is in the expressions.
+EXPRESSIONS = [{"role": "user", "content": "añb"}, {"role": "assistant", "content": ""}]
 REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
@@ -173,6 +176,12 @@ def main():
             rows.append(f"  {json.dumps(conversation)}: {json.dumps(result, ensure_ascii=False)}")
         lines.append(f" {json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n }")
     target.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    golden = CHAT / "tests/golden"
+    rows = []
+    for expression in (golden / "expressions.txt").read_text().splitlines():
+        result = render("{{ " + expression + " }}", {"messages": EXPRESSIONS})
+        rows.append(f" {json.dumps(expression)}: {json.dumps(result, ensure_ascii=False)}")
+    (golden / "expressions.json").write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! Settles expressions: header values from the model file's metadata, tables by layer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use recinto_weights::{Metadata, Value as Stored};
 
@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Kind, Span, nearest},
     expr::{Case, Expr, Node},
     lex::Source,
-    parse::{Ast, Header},
+    parse::Ast,
     rope::Scaling,
 };
 
@@ -258,9 +258,10 @@ impl<'a> Scope<'a> {
     }
 
     fn pick(&self, value: &Value, layer: usize, span: Span) -> Result<Value> {
-        value.pick(layer).cloned().ok_or_else(|| {
-            self.error(span, format!("a table has no value for layer {layer}"))
-        })
+        value
+            .pick(layer)
+            .cloned()
+            .ok_or_else(|| self.error(span, format!("a table has no value for layer {layer}")))
     }
 
     fn matching(
@@ -275,29 +276,37 @@ impl<'a> Scope<'a> {
             return self.eval(on, None);
         }
         let value = if missing { Value::Bool(false) } else { self.eval(on, None)? };
-        let one = |value: &Value| -> Result<Value> {
-            let found = cases.iter().find(|(case, _)| !missing && case.holds(value));
-            match (found, otherwise) {
-                (Some((_, expr)), _) => self.form(expr, words),
-                (None, Some(expr)) => self.form(expr, words),
+        // Each case is settled once: a table would settle it layer by layer, and tables inside
+        // tables without end.
+        let mut settled: HashMap<usize, Value> = HashMap::new();
+        let mut one = |value: &Value, layer: Option<usize>| -> Result<Value> {
+            let found = cases.iter().position(|(case, _)| !missing && case.holds(value));
+            let expr = match (found, otherwise) {
+                (Some(at), _) => &cases[at].1,
+                (None, Some(expr)) => expr,
                 (None, None) => {
                     let known: Vec<String> = cases.iter().map(|(case, _)| case.show()).collect();
                     let name = self.key_of(on).unwrap_or_else(|| "the value".to_owned());
                     let shown = value.show();
                     let what = format!("{name} is {shown}; this file handles {}", known.join(", "));
-                    Err(self.error(on.span, what))
+                    return Err(self.error(on.span, what));
                 }
+            };
+            let at = found.unwrap_or(cases.len());
+            if let Entry::Vacant(entry) = settled.entry(at) {
+                entry.insert(self.form(expr, words)?);
+            }
+            match layer {
+                Some(layer) => self.pick(&settled[&at], layer, on.span),
+                None => Ok(settled[&at].clone()),
             }
         };
         match &value {
             Value::Table(list) => {
-                let picked = list.iter().enumerate().map(|(layer, value)| {
-                    let value = one(value)?;
-                    self.pick(&value, layer, on.span)
-                });
+                let picked = list.iter().enumerate().map(|(layer, value)| one(value, Some(layer)));
                 Ok(Value::Table(picked.collect::<Result<_>>()?))
             }
-            value => one(value),
+            value => one(value, None),
         }
     }
 
@@ -316,9 +325,7 @@ impl<'a> Scope<'a> {
                 let (a, b) = (self.eval(a, index)?, self.eval(b, index)?);
                 self.binary(*sign, &a, &b, expr.span)
             }
-            Node::Else(list) => {
-                self.alternatives(list, expr.span, &|e| self.eval(e, index))
-            }
+            Node::Else(list) => self.alternatives(list, expr.span, &|e| self.eval(e, index)),
             Node::Call(name, arguments) => self.call(name, arguments, expr.span, index),
             _ => self.form(expr, false),
         }
@@ -388,7 +395,9 @@ impl<'a> Scope<'a> {
                 }
                 _ => a.checked_div(*b),
             };
-            return out.map(Value::Whole).ok_or_else(|| self.error(span, "the number is too large"));
+            return out
+                .map(Value::Whole)
+                .ok_or_else(|| self.error(span, "the number is too large"));
         }
         let (Some(x), Some(y)) = (a.number(), b.number()) else {
             let what = format!("`{sign}` needs numbers, got {} and {}", a.show(), b.show());
@@ -418,6 +427,13 @@ impl<'a> Scope<'a> {
         span: Span,
         index: Option<Index>,
     ) -> Result<Value> {
+        if name == "refuse" {
+            let reason = match arguments {
+                [(_, Expr { node: Node::Text(reason), .. })] => reason.as_str(),
+                _ => "this model is refused",
+            };
+            return Err(self.error(span, reason));
+        }
         let mut given = HashMap::new();
         let names = arguments_of(name).unwrap_or(&[]);
         for (place, (argument, expr)) in arguments.iter().enumerate() {
@@ -496,14 +512,12 @@ impl<'a> Scope<'a> {
         let Some(stored) = scalar(stored) else { return false };
         match (stored.number(), wanted.number()) {
             (Some(a), Some(b)) => a == b,
-            _ => stored == *wanted || matches!((stored, wanted),
-                (Value::Bool(a), Value::Text(b)) if b == if a { "true" } else { "false" }),
+            _ => {
+                stored == *wanted
+                    || matches!((stored, wanted),
+                (Value::Bool(a), Value::Text(b)) if b == if a { "true" } else { "false" })
+            }
         }
-    }
-
-    /// The values of the header that `header` names, for errors.
-    pub fn shown(&self, header: &Header) -> String {
-        self.values.get(header.name.as_str()).map_or(String::new(), Value::show)
     }
 }
 
@@ -512,6 +526,7 @@ pub(crate) fn arguments_of(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "sqrt" | "floor" | "pattern" => &["x"],
         "min" | "max" => &["a", "b"],
+        "refuse" => &["reason"],
         "linear" => &["factor", "magnitude"],
         "yarn" => &["factor", "original", "ext", "fast", "slow", "log", "attn", "magnitude"],
         _ => return None,
@@ -528,8 +543,8 @@ pub(crate) fn required_arguments(name: &str) -> usize {
 }
 
 /// Every function's name.
-pub(crate) const FUNCTIONS: [&str; 7] =
-    ["sqrt", "floor", "pattern", "min", "max", "linear", "yarn"];
+pub(crate) const FUNCTIONS: [&str; 8] =
+    ["sqrt", "floor", "pattern", "min", "max", "linear", "yarn", "refuse"];
 
 fn scalar(stored: Stored) -> Option<Value> {
     match stored {

@@ -227,22 +227,31 @@ impl<'a> Reader<'a> {
         let on = Box::new(self.unary()?);
         let mut cases = Vec::new();
         while self.peek().is_some_and(|t| !t.is(')')) && !self.at_else() {
-            let sign = if self.eat('-') { -1.0 } else { 1.0 };
-            let case = match self.peek().map(|token| &token.kind) {
-                Some(TokenKind::Whole(v)) => Case::Number(sign * *v as f64),
-                Some(TokenKind::Float(v)) => Case::Number(sign * v),
-                Some(TokenKind::Word(v) | TokenKind::Text(v)) => Case::Word(v.clone()),
-                _ => return Err(self.expected("a value")),
-            };
-            self.at += 1;
+            let mut values = vec![self.case()?];
+            while self.eat('|') {
+                values.push(self.case()?);
+            }
             self.want(':')?;
-            cases.push((case, self.sum()?));
+            let expr = self.sum()?;
+            cases.extend(values.into_iter().map(|value| (value, expr.clone())));
         }
         if cases.is_empty() {
             return Err(self.expected("`VALUE: EXPR`"));
         }
         let otherwise = if self.eat_word("else") { Some(Box::new(self.sum()?)) } else { None };
         Ok(Node::Match(on, cases, otherwise))
+    }
+
+    fn case(&mut self) -> Result<Case, Error> {
+        let sign = if self.eat('-') { -1.0 } else { 1.0 };
+        let case = match self.peek().map(|token| &token.kind) {
+            Some(TokenKind::Whole(v)) => Case::Number(sign * *v as f64),
+            Some(TokenKind::Float(v)) => Case::Number(sign * v),
+            Some(TokenKind::Word(v) | TokenKind::Text(v)) => Case::Word(v.clone()),
+            _ => return Err(self.expected("a value")),
+        };
+        self.at += 1;
+        Ok(case)
     }
 
     fn sum(&mut self) -> Result<Expr, Error> {

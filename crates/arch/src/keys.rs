@@ -7,14 +7,14 @@ use crate::error::{Error, Kind};
 /// Keys under the architecture's prefix that change nothing of what is computed. A `*` at the end
 /// stands for anything.
 const HARMLESS: &[&str] = &[
-    "block_count",              // read by the compiler itself
-    "context_length",           // read by the compiler itself
-    "vocab_size",               // the tensors say it
-    "rope.scaling.finetuned",   // how it was trained
-    "tensor_data_layout",       // how it was converted
-    "source.*",                 // where it comes from
-    "vision.*",                 // image tower, skipped by name with its tensors
-    "mm.*",                     // joins the image tower to the text
+    "block_count",            // read by the compiler itself
+    "context_length",         // read by the compiler itself
+    "vocab_size",             // the tensors say it
+    "rope.scaling.finetuned", // how it was trained
+    "tensor_data_layout",     // how it was converted
+    "source.*",               // where it comes from
+    "vision.*",               // image tower, skipped by name with its tensors
+    "mm.*",                   // joins the image tower to the text
 ];
 
 /// A value under which a key changes nothing.

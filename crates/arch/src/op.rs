@@ -196,3 +196,42 @@ pub(crate) fn is_flag(name: &str, word: &str) -> bool {
     let options = find(name).map_or(&[][..], |row| row.options);
     options.iter().any(|o| o.name == word && o.value == Takable::Flag)
 }
+
+/// An operation as shown to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Its name.
+    pub name: &'static str,
+    /// How a step is written, after `register = `; parts in brackets may be left out.
+    pub form: String,
+    /// What it computes.
+    pub about: &'static str,
+}
+
+/// All operations of this version, in the table's order.
+pub fn operations() -> impl Iterator<Item = Operation> {
+    TABLE.iter().map(|row| {
+        let mut form = row.name.to_owned();
+        for (place, takes) in row.inputs.iter().enumerate() {
+            form.push_str(match takes {
+                Takes::Register => [" a", " b", " c"][place],
+                Takes::Tensor => " TENSOR",
+                Takes::TensorOrNone => " [TENSOR]",
+            });
+        }
+        for option in row.options {
+            let value = match option.value {
+                Takable::Whole => "=WHOLE".to_owned(),
+                Takable::Number => "=NUMBER".to_owned(),
+                Takable::Scaling => "=SCALING".to_owned(),
+                Takable::Word(words) => format!("={}", words.join("|")),
+                Takable::Flag => "[?]".to_owned(),
+                Takable::Tensor => "='TENSOR'[?]".to_owned(),
+                Takable::Layers => "=TABLE".to_owned(),
+            };
+            let (open, close) = if option.required { ("", "") } else { ("[", "]") };
+            form.push_str(&format!(" {open}{}{value}{close}", option.name));
+        }
+        Operation { name: row.name, form, about: row.about }
+    })
+}

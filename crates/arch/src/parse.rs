@@ -264,7 +264,11 @@ impl<'a> Parser<'a> {
         let mut when = Vec::new();
         if let Some((word, span)) = words.next() {
             if word != "when" {
-                return Err(self.error(Kind::Syntax, span, format!("expected `when`, found `{word}`")));
+                return Err(self.error(
+                    Kind::Syntax,
+                    span,
+                    format!("expected `when`, found `{word}`"),
+                ));
             }
             let mut absent = false;
             for (word, _) in words {
@@ -297,10 +301,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn assignment(&mut self, reader: &mut Reader<'a>) -> Result<(), Error>
-    where
-        'a: 'a,
-    {
+    fn assignment(&mut self, reader: &mut Reader) -> Result<(), Error> {
         let tokens = reader.tokens;
         let second = tokens.get(3).is_some_and(|token| match &token.kind {
             TokenKind::Word(word) => word != "else",
@@ -375,12 +376,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn option(
-        reader: &mut Reader,
-        name: &str,
-        span: Span,
-        assigned: bool,
-    ) -> Result<Given, Error> {
+    fn option(reader: &mut Reader, name: &str, span: Span, assigned: bool) -> Result<Given, Error> {
         let name = name.to_owned();
         reader.at += 1;
         if !assigned {
@@ -447,7 +443,8 @@ impl<'a> Parser<'a> {
         }
         let last = reader.tokens[reader.tokens.len() - 1].span;
         if name != "layer" && count.is_none() {
-            let what = format!("`each {name}` needs `count=`; only `each layer` has one of its own");
+            let what =
+                format!("`each {name}` needs `count=`; only `each layer` has one of its own");
             return Err(self.error(Kind::Syntax, start.to(last), what));
         }
         let span = start.to(last);
@@ -505,17 +502,17 @@ impl<'a> Parser<'a> {
         if !self.versioned {
             return Err(self.error(Kind::Syntax, end, "the first line must be `recinto-arch 1`"));
         }
-        let Some((serves, when)) = self.arch else {
-            return Err(self.error(Kind::Syntax, end, "the line `arch NAME` is missing"));
-        };
         if let Some(open) = &self.open {
             return Err(self.error(Kind::Syntax, open.span, "a block without its `end`"));
         }
-        let Some(output) = self.output else {
-            let what = "the line `output logits` (or `hidden`, `scores`) is missing";
-            return Err(self.error(Kind::Syntax, end, what));
+        let Parser { source, arch, output, header, requires, skips, parts, .. } = self;
+        let Some((serves, when)) = arch else {
+            return Err(source.error(Kind::Syntax, end, "the line `arch NAME` is missing"));
         };
-        let Parser { header, requires, skips, parts, .. } = self;
+        let Some(output) = output else {
+            let what = "the line `output logits` (or `hidden`, `scores`) is missing";
+            return Err(source.error(Kind::Syntax, end, what));
+        };
         Ok(Ast { serves, when, header, requires, skips, parts, output })
     }
 }

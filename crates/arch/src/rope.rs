@@ -82,7 +82,8 @@ impl Scaling {
         if self.ext == 0.0 {
             return (self.attn * self.magnitude) as f32;
         }
-        let grow = |by: f64| if self.factor <= 1.0 { 1.0 } else { 1.0 + 0.1 * by * ln(self.factor) };
+        let grow =
+            |by: f64| if self.factor <= 1.0 { 1.0 } else { 1.0 + 0.1 * by * ln(self.factor) };
         let ratio = if self.log == 0.0 { grow(1.0) } else { grow(1.0) / grow(self.log) };
         (ratio * self.magnitude) as f32
     }

@@ -23,8 +23,29 @@ fn in_place(op: &Op) -> bool {
     !matches!(op, Op::Embed { .. } | Op::Linear { .. } | Op::Attend { .. })
 }
 
+/// Values that share the slot of `kept`: what it was made from in place. Logits are much wider
+/// than anything else, so nothing else may share their slot.
+fn chain(ops: &mut [&mut Op], widths: &[usize], last: &[usize], kept: usize) -> Vec<bool> {
+    let mut own = vec![false; widths.len()];
+    let mut value = kept;
+    own[value] = true;
+    for (at, op) in ops.iter_mut().enumerate().rev() {
+        let early = in_place(op);
+        let (out, [first, ..]) = operands(op);
+        if out.0 != value {
+            continue;
+        }
+        match first {
+            Some(x) if early && last[x.0] == at && widths[x.0] == widths[value] => value = x.0,
+            _ => break,
+        }
+        own[value] = true;
+    }
+    own
+}
+
 /// Replaces value numbers by slots. `widths[v]` is the width of value `v`; `kept` is read after
-/// the end and shares its slot with nothing. Gives the slots' widths and `kept`'s slot.
+/// the end. Gives the slots' widths and `kept`'s slot.
 pub(crate) fn assign<'o>(
     ops: impl Iterator<Item = &'o mut Op>,
     widths: &[usize],
@@ -38,6 +59,8 @@ pub(crate) fn assign<'o>(
         inputs.into_iter().flatten().for_each(|slot| last[slot.0] = at);
     }
     last[kept] = usize::MAX;
+    let own = chain(&mut ops, widths, &last, kept);
+    let mut own_slot = None;
     let mut slots: Vec<usize> = Vec::new();
     let mut free: Vec<usize> = Vec::new();
     let mut place = vec![usize::MAX; widths.len()];
@@ -48,7 +71,7 @@ pub(crate) fn assign<'o>(
         for slot in inputs.into_iter().flatten() {
             let value = slot.0;
             *slot = Slot(place[value]);
-            if last[value] == at && !dead.contains(&place[value]) {
+            if last[value] == at && !own[value] && !dead.contains(&place[value]) {
                 dead.push(place[value]);
             }
         }
@@ -57,15 +80,17 @@ pub(crate) fn assign<'o>(
         }
         let value = out.0;
         let width = widths[value];
-        place[value] = if value == kept {
-            slots.push(width);
-            slots.len() - 1
+        place[value] = if own[value] {
+            *own_slot.get_or_insert_with(|| {
+                slots.push(width);
+                slots.len() - 1
+            })
         } else {
             take(&mut free, &mut slots, width)
         };
         *out = Slot(place[value]);
         free.append(&mut dead);
-        if last[value] == at {
+        if last[value] == at && !own[value] {
             free.push(place[value]);
         }
     }

@@ -49,7 +49,7 @@ impl<'p> Run<'p> {
                     self.defined(&left)?;
                     self.defined(&right)?;
                 }
-                ops::binary(self, *op, &left, &right)?
+                ops::binary(*op, &left, &right)?
             }
             ExprKind::Compare(first, rest) => {
                 let mut left = self.eval(first)?;
@@ -172,6 +172,10 @@ impl<'p> Run<'p> {
                         let Value::Str(key) = key else {
                             return Err(Error::operation("`**` needs names as keys"));
                         };
+                        if key.has_data() {
+                            // A name of an argument has no marks to keep.
+                            return Err(Error::unsupported("`**` with names from the messages"));
+                        }
                         out.named.push((key.as_str().into(), value.clone()));
                     }
                 }
@@ -188,10 +192,9 @@ impl<'p> Run<'p> {
         }
         if let Value::Map(map) = subject {
             // What would change a dict is out of reach, and hides an entry of that name.
-            if !methods::CHANGES_DICT.contains(&name) && !name.starts_with("__") {
-                if let Some(value) = map.get_str(name) {
-                    return Ok(value.clone());
-                }
+            let reachable = !methods::CHANGES_DICT.contains(&name) && !name.starts_with("__");
+            if let Some(value) = map.get_str(name).filter(|_| reachable) {
+                return Ok(value.clone());
             }
         }
         Ok(Value::Undefined(sym))

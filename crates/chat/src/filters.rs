@@ -26,7 +26,7 @@ const fn row(
 const FILTERS: &[Filter] = &[
     row("abs", absolute),
     row("attr", attr),
-    row("capitalize", |run, v, args| text("capitalize", run, v, args, methods::capitalize)),
+    row("capitalize", |_, v, args| text("capitalize", v, args, methods::capitalize)),
     row("count", length),
     row("d", default),
     row("default", default),
@@ -43,7 +43,7 @@ const FILTERS: &[Filter] = &[
     row("last", |run, v, args| end(run, v, args, true)),
     row("length", length),
     row("list", list),
-    row("lower", |run, v, args| text("lower", run, v, args, methods::lower)),
+    row("lower", |_, v, args| text("lower", v, args, methods::lower)),
     row("map", map),
     row("max", |run, v, args| extreme(run, v, args, Ordering::Greater)),
     row("min", |run, v, args| extreme(run, v, args, Ordering::Less)),
@@ -52,23 +52,23 @@ const FILTERS: &[Filter] = &[
     row("replace", replace),
     row("reverse", reverse),
     row("round", round),
-    row("safe", |run, v, args| {
+    row("safe", |_, v, args| {
         args.none("safe")?;
-        Ok(Value::Str(format::display(run, &v)?.with_markup(true)))
+        Ok(Value::Str(format::display(&v)?.with_markup(true)))
     }),
     row("select", |run, v, args| select(run, v, args, false, true)),
     row("selectattr", |run, v, args| select(run, v, args, true, true)),
     row("sort", sort),
-    row("string", |run, v, args| {
+    row("string", |_, v, args| {
         args.none("string")?;
-        Ok(Value::Str(format::display(run, &v)?))
+        Ok(Value::Str(format::display(&v)?))
     }),
     row("sum", sum),
     row("title", title),
     row("tojson", json::dump),
     row("trim", trim),
     row("unique", unique),
-    row("upper", |run, v, args| text("upper", run, v, args, methods::upper)),
+    row("upper", |_, v, args| text("upper", v, args, methods::upper)),
     row("wordcount", wordcount),
 ];
 
@@ -78,13 +78,12 @@ pub(crate) fn find(name: &str) -> Option<&'static Filter> {
 
 fn text(
     name: &str,
-    run: &mut Run,
     subject: Value,
     args: Arguments,
     change: fn(&Text) -> Text,
 ) -> Result<Value, Error> {
     args.none(name)?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     meter::room(text.len())?;
     Ok(Value::Str(change(&text)))
 }
@@ -174,9 +173,9 @@ fn sorted(mut keyed: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>, E
     }
 }
 
-fn escape(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn escape(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("escape")?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     if text.is_markup() {
         return Ok(Value::Str(text));
     }
@@ -190,42 +189,48 @@ fn end(_: &mut Run, subject: Value, args: Arguments, last: bool) -> Result<Value
     Ok(found.unwrap_or(Value::Undefined(None)))
 }
 
-fn percent(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
-    let pattern = format::display(run, &subject)?;
+fn percent(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+    let pattern = format::display(&subject)?;
     let values = match args.named.is_empty() {
         true => Value::tuple(args.positional)?,
         false => Value::map(
             args.named.into_iter().map(|(name, value)| (Value::plain(&name), value)).collect(),
         )?,
     };
-    Ok(Value::Str(format::percent(run, &pattern, &values)?))
+    Ok(Value::Str(format::percent(&pattern, &values)?))
 }
 
-fn indent(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn indent(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     let [width, first, blank] = args.bind("indent", ["width", "first", "blank"])?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     let blanks = match width {
         Some(Value::Str(text)) => text,
         width => Text::plain(&" ".repeat(integer("indent", width, 4)?.clamp(0, 10_000) as usize)),
     };
-    let blank = truth(blank);
+    let (first, blank) = (truth(first), truth(blank));
     let s = text.as_str();
-    let mut out = Builder::new();
-    if truth(first) {
-        out.push_text(&blanks);
+    let mut lines = methods::lines(s, false);
+    let last = lines.last().map_or(0, |line| line.end);
+    if lines.is_empty() || last < s.len() {
+        // What follows the last line end is a line too.
+        lines.push(s.len()..s.len());
     }
-    let mut start = 0;
-    for (at, _) in s.match_indices('\n') {
-        out.push_range(&text, start..at + 1);
-        start = at + 1;
-        // Empty lines stay empty unless asked for.
-        if blank || !s[start..].starts_with('\n') && start < s.len() {
+    let mut out = Builder::new();
+    let mut end = 0;
+    for (place, line) in lines.into_iter().enumerate() {
+        if place > 0 {
+            // Every kind of line end becomes a newline, of the same provenance.
+            out.push("\n", text.is_data(end));
+        }
+        let indented = if place == 0 { first } else { blank || !line.is_empty() };
+        if indented {
             out.push_text(&blanks);
         }
+        end = line.end;
+        out.push_range(&text, line);
         meter::step(1 + blanks.len() as u64 / 32)?;
         meter::fits(out.len())?;
     }
-    out.push_range(&text, start..s.len());
     Ok(Value::Str(out.finish()))
 }
 
@@ -274,7 +279,7 @@ fn items(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error>
 fn join(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     let [separator, attribute] = args.bind("join", ["d", "attribute"])?;
     let separator = match separator {
-        Some(value) => format::display(run, &value)?,
+        Some(value) => format::display(&value)?,
         None => Text::plain(""),
     };
     let mut out = Builder::new();
@@ -286,7 +291,7 @@ fn join(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> 
         if place > 0 {
             out.push_text(&separator);
         }
-        let text = format::display(run, &item)?;
+        let text = format::display(&item)?;
         out.push_text(&text);
         meter::step((text.len() + separator.len()) as u64 / 32)?;
         meter::fits(out.len())?;
@@ -294,7 +299,7 @@ fn join(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> 
     Ok(Value::Str(out.finish()))
 }
 
-fn length(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn length(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("length")?;
     let length = match &subject {
         Value::Undefined(_) => 0,
@@ -306,13 +311,17 @@ fn length(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error
         Value::Map(map) => map.entries().len(),
         _ => return Err(Error::operation(format!("{} has no length", subject.type_name()))),
     };
-    let _ = run;
     Ok(Value::Int(length as i128))
 }
 
 fn list(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("list")?;
     Value::list(subject.items()?)
+}
+
+/// The items for `map`, `select` and the like, which take anything false as nothing.
+fn lenient(subject: &Value) -> Result<Vec<Value>, Error> {
+    if subject.is_true() { subject.items() } else { Ok(Vec::new()) }
 }
 
 /// The item at a path such as `function.name`, or at an index.
@@ -339,7 +348,7 @@ fn map(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
         };
         let (path, default) = (take("attribute"), take("default"));
         let path = path.ok_or_else(|| Error::operation("`map` needs a filter or an attribute"))?;
-        for item in subject.items()? {
+        for item in lenient(&subject)? {
             meter::step(1)?;
             let found = along(run, &item, &path)?;
             out.push(match (&found, &default) {
@@ -352,7 +361,7 @@ fn map(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
         let name = string("map", rest.next())?;
         let rest: Vec<Value> = rest.collect();
         let filter = find(name.as_str()).ok_or_else(|| unknown("filter", &name))?;
-        for item in subject.items()? {
+        for item in lenient(&subject)? {
             meter::step(1)?;
             let args = Arguments { positional: rest.clone(), named: named.clone() };
             out.push((filter.run)(run, item, args)?);
@@ -391,7 +400,7 @@ fn select(
     };
     let rest: Vec<Value> = rest.collect();
     let mut out = Vec::new();
-    for item in subject.items()? {
+    for item in lenient(&subject)? {
         meter::step(1)?;
         let looked_at = match &path {
             Some(path) => along(run, &item, path)?,
@@ -437,12 +446,12 @@ fn extreme(
     Ok(best.map_or(Value::Undefined(None), |(_, item)| item))
 }
 
-fn replace(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn replace(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     let [old, new, count] = args.bind("replace", ["old", "new", "count"])?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     let need = || Error::operation("`replace` needs two strings");
-    let old = format::display(run, &old.ok_or_else(need)?)?;
-    let new = format::display(run, &new.ok_or_else(need)?)?;
+    let old = format::display(&old.ok_or_else(need)?)?;
+    let new = format::display(&new.ok_or_else(need)?)?;
     let count = match count {
         Some(Value::None) => None,
         count => count,
@@ -510,14 +519,14 @@ fn sum(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
             Some(path) => along(run, &item, path)?,
             None => item,
         };
-        total = ops::binary(run, crate::tree::Binary::Add, &total, &item)?;
+        total = ops::binary(crate::tree::Binary::Add, &total, &item)?;
     }
     Ok(total)
 }
 
-fn title(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn title(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("title")?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     meter::room(text.len())?;
     // Unlike the method, words end only at blanks, hyphens and opening brackets.
     let letter = |c: char| !(methods::is_space(c) || "-({[<".contains(c));
@@ -525,9 +534,9 @@ fn title(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error>
     Ok(Value::Str(text.map_runs(|run| methods::title(run, &mut inside, letter))))
 }
 
-fn trim(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn trim(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     let [chars] = args.bind("trim", ["chars"])?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     meter::step(text.len() as u64 / 32)?;
     let chars = match chars {
         None | Some(Value::None) => None,
@@ -556,9 +565,9 @@ fn unique(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error
     Value::sequence(out, Form::Iter)
 }
 
-fn wordcount(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn wordcount(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("wordcount")?;
-    let text = format::display(run, &subject)?;
+    let text = format::display(&subject)?;
     let letter = |c: char| c.is_alphanumeric() || c == '_';
     let words = text.as_str().split(|c| !letter(c)).filter(|word| !word.is_empty());
     Ok(Value::Int(words.count() as i128))

@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::functions::Arguments;
 use crate::meter;
-use crate::run::Run;
 use crate::text::{Builder, Text};
 use crate::value::{Form, Value};
 
@@ -11,20 +10,20 @@ use crate::value::{Form, Value};
 const MAX_WIDTH: usize = 10_000;
 
 /// Python's `str(value)`.
-pub(crate) fn display(run: &Run, value: &Value) -> Result<Text, Error> {
+pub(crate) fn display(value: &Value) -> Result<Text, Error> {
     match value {
         Value::Str(text) => Ok(text.clone()),
         Value::Undefined(_) => Ok(Text::plain("")),
         _ => {
             let mut out = Builder::new();
-            repr(run, value, &mut out)?;
+            repr(value, &mut out)?;
             Ok(out.finish())
         }
     }
 }
 
 /// Python's `repr(value)`.
-pub(crate) fn repr(run: &Run, value: &Value, out: &mut Builder) -> Result<(), Error> {
+pub(crate) fn repr(value: &Value, out: &mut Builder) -> Result<(), Error> {
     meter::step(1)?;
     match value {
         Value::Undefined(_) => out.push_plain("Undefined"),
@@ -47,7 +46,7 @@ pub(crate) fn repr(run: &Run, value: &Value, out: &mut Builder) -> Result<(), Er
                 if place > 0 {
                     out.push_plain(", ");
                 }
-                repr(run, item, out)?;
+                repr(item, out)?;
             }
             out.push_plain(close);
         }
@@ -57,9 +56,9 @@ pub(crate) fn repr(run: &Run, value: &Value, out: &mut Builder) -> Result<(), Er
                 if place > 0 {
                     out.push_plain(", ");
                 }
-                repr(run, key, out)?;
+                repr(key, out)?;
                 out.push_plain(": ");
-                repr(run, value, out)?;
+                repr(value, out)?;
             }
             out.push_plain("}");
         }
@@ -161,12 +160,14 @@ struct Spec {
     width: usize,
     precision: Option<usize>,
     kind: Option<char>,
+    /// The pattern holds data, so what it fills with counts as data.
+    data: bool,
 }
 
 impl Spec {
-    fn parse(text: &str) -> Result<Spec, Error> {
+    fn parse(text: &str, data: bool) -> Result<Spec, Error> {
         let unknown = || Error::unsupported("this kind of format");
-        let mut spec = Spec::default();
+        let mut spec = Spec { data, ..Spec::default() };
         let chars: Vec<char> = text.chars().collect();
         let mut rest = &chars[..];
         if let [fill, align @ ('<' | '>' | '^'), tail @ ..] = rest {
@@ -204,7 +205,7 @@ impl Spec {
         Ok(spec)
     }
 
-    fn write(&self, run: &Run, value: &Value, out: &mut Builder) -> Result<(), Error> {
+    fn write(&self, value: &Value, out: &mut Builder) -> Result<(), Error> {
         let wrong = || Error::operation(format!("a format that {} lacks", value.type_name()));
         let int = || match value {
             Value::Float(float) => Some(*float as i128),
@@ -220,16 +221,16 @@ impl Spec {
             }
             (Some('r'), _) => {
                 let mut out = Builder::new();
-                repr(run, value, &mut out)?;
+                repr(value, &mut out)?;
                 out.finish()
             }
             (_, Some(precision)) if !number => {
-                let text = display(run, value)?;
+                let text = display(value)?;
                 let end = text.as_str().char_indices().nth(precision).map(|(at, _)| at);
                 text.slice(0..end.unwrap_or(text.len()))
             }
             (_, Some(_)) => return Err(Error::unsupported("this kind of format")),
-            _ => display(run, value)?,
+            _ => display(value)?,
         };
         let missing = self.width.saturating_sub(text.as_str().chars().count());
         let align = self.align.unwrap_or(if number { '>' } else { '<' });
@@ -242,15 +243,15 @@ impl Spec {
         // Zeros go between the sign and the digits.
         let sign = usize::from(align == '=' && text.as_str().starts_with('-'));
         out.push_range(&text, 0..sign);
-        out.push_plain(&fill.repeat(before));
+        out.push(&fill.repeat(before), self.data);
         out.push_range(&text, sign..text.len());
-        out.push_plain(&fill.repeat(missing - before));
+        out.push(&fill.repeat(missing - before), self.data);
         meter::fits(out.len())
     }
 }
 
 /// Python's `pattern.format(…)`.
-pub(crate) fn braces(run: &Run, pattern: &Text, args: Arguments) -> Result<Text, Error> {
+pub(crate) fn braces(pattern: &Text, args: Arguments) -> Result<Text, Error> {
     let string = pattern.as_str();
     let mut out = Builder::new();
     let mut next = 0usize;
@@ -280,13 +281,13 @@ pub(crate) fn braces(run: &Run, pattern: &Text, args: Arguments) -> Result<Text,
             args.named.iter().find(|(known, _)| &**known == name).map(|(_, value)| value)
         };
         let value = value.ok_or_else(|| Error::operation("a format names what it is not given"))?;
-        let mut spec = Spec::parse(spec)?;
+        let mut spec = Spec::parse(spec, pattern.has_data())?;
         match conversion {
             "" | "s" => {}
             "r" => spec.kind = Some('r'),
             _ => return Err(Error::unsupported("this conversion in a format")),
         }
-        spec.write(run, value, &mut out)?;
+        spec.write(value, &mut out)?;
         at = open + close + 1;
     }
     out.push_range(pattern, at..pattern.len());
@@ -294,7 +295,7 @@ pub(crate) fn braces(run: &Run, pattern: &Text, args: Arguments) -> Result<Text,
 }
 
 /// Python's `pattern % args`.
-pub(crate) fn percent(run: &Run, pattern: &Text, args: &Value) -> Result<Text, Error> {
+pub(crate) fn percent(pattern: &Text, args: &Value) -> Result<Text, Error> {
     let string = pattern.as_str();
     let single = [args.clone()];
     let items: &[Value] = match args {
@@ -337,7 +338,7 @@ pub(crate) fn percent(run: &Run, pattern: &Text, args: &Value) -> Result<Text, E
             }
             None => format!("{flags}{kind}"),
         };
-        Spec::parse(&spec)?.write(run, value, &mut out)?;
+        Spec::parse(&spec, pattern.has_data())?.write(value, &mut out)?;
         at = string.len() - field.len() + end + 1;
     }
     out.push_range(pattern, at..pattern.len());

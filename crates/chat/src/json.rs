@@ -12,7 +12,7 @@ use crate::value::{Form, Value, compare};
 struct Style {
     ascii: bool,
     sort: bool,
-    indent: Option<String>,
+    indent: Option<Text>,
     item: Text,
     key: Text,
 }
@@ -23,9 +23,9 @@ pub(crate) fn dump(_: &mut Run, subject: Value, args: Arguments) -> Result<Value
         args.bind("tojson", ["ensure_ascii", "indent", "separators", "sort_keys"])?;
     let indent = match indent {
         None | Some(Value::None) => None,
-        Some(Value::Str(text)) => Some(text.as_str().to_owned()),
+        Some(Value::Str(text)) => Some(text),
         Some(value) => match value.as_int() {
-            Some(width) => Some(" ".repeat(width.clamp(0, 64) as usize)),
+            Some(width) => Some(Text::plain(&" ".repeat(width.clamp(0, 64) as usize))),
             None => return Err(Error::operation("`tojson` needs an integer as indent")),
         },
     };
@@ -109,7 +109,7 @@ impl Style {
         if let Some(indent) = &self.indent {
             out.push_plain("\n");
             for _ in 0..depth {
-                out.push_plain(indent);
+                out.push_text(indent);
             }
         }
     }

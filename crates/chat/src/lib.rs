@@ -16,7 +16,8 @@
 //!
 //! let source = "{% for m in messages %}<|{{ m.role }}|>{{ m.content | trim }}{% endfor %}";
 //! let template = Template::new(source, "", "")?;
-//! let rendered = template.render(&[Message::new(Role::User, " ¿Qué? ")], &RenderOptions::new())?;
+//! let messages = [Message::new(Role::User, " ¿Qué? ")];
+//! let rendered = template.render(&messages, &RenderOptions::new())?;
 //! assert_eq!(rendered.text, "<|user|>¿Qué?");
 //! assert_eq!(rendered.content, vec![8..15]);
 //! # Ok::<(), recinto_chat::Error>(())

@@ -50,8 +50,8 @@ struct Lower {
     depth: usize,
     /// Inside a branch: what does not exist there may never be reached.
     soft: bool,
-    /// The macro being read names `varargs` or `kwargs`.
-    open: bool,
+    /// The macro being read names `varargs` or `kwargs`, and `caller`.
+    seen: (bool, bool),
 }
 
 impl Lower {
@@ -180,7 +180,7 @@ impl Lower {
     }
 
     /// An `if` and the `elif` that the parser nests inside its else-branch.
-    fn branches(&mut self, node: &ast::IfCond) -> Result<Vec<(Option<Expr>, Vec<Stmt>)>, Error> {
+    fn branches(&mut self, node: &ast::IfCond) -> Result<Vec<Branch>, Error> {
         let mut branches = Vec::new();
         let mut node = node;
         loop {
@@ -206,11 +206,11 @@ impl Lower {
             }
         }
         let defaults = node.defaults.iter().map(|e| self.expr(e)).collect::<Result<_, _>>()?;
-        let before = std::mem::replace(&mut self.open, false);
+        let before = std::mem::take(&mut self.seen);
         let body = self.body(&node.body)?;
-        let open = std::mem::replace(&mut self.open, before);
+        let (open, calls) = std::mem::replace(&mut self.seen, before);
         let macros = &mut self.program.macros;
-        macros.push(Macro { args, defaults, body, open });
+        macros.push(Macro { args, defaults, body, open, calls });
         Ok((macros.len() - 1) as MacroId)
     }
 
@@ -246,7 +246,8 @@ impl Lower {
         Ok(match expr {
             ast::Expr::Var(node) => {
                 let sym = self.name(node.id);
-                self.open |= sym == VARARGS || sym == KWARGS;
+                self.seen.0 |= sym == VARARGS || sym == KWARGS;
+                self.seen.1 |= sym == CALLER;
                 ExprKind::Var(sym)
             }
             ast::Expr::Const(node) => ExprKind::Const(self.constant(&node.value)?),

@@ -42,7 +42,8 @@ pub struct Message {
     pub role: Role,
     /// What is said; empty where an assistant only calls tools.
     pub content: String,
-    /// What the model thought before it spoke, without the tags around it.
+    /// What the model thought before it spoke, without the tags around it. A template gets it
+    /// under the first of the names `reasoning_content`, `thinking`, `reasoning` it speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// Calls the assistant made.

@@ -14,7 +14,7 @@ pub(crate) const MAX_LIVE: usize = 512 << 20;
 /// Bytes of one text, the output included.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
 /// Nested evaluations; macros that call themselves end here.
-pub(crate) const MAX_DEPTH: u32 = 1500;
+pub(crate) const MAX_DEPTH: u32 = 1000;
 
 thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };

@@ -75,7 +75,7 @@ pub(crate) fn call(
     args: Arguments,
 ) -> Result<Value, Error> {
     match subject {
-        Value::Str(text) => string_method(run, text, method, args),
+        Value::Str(text) => string_method(text, method, args),
         Value::Map(map) => match method {
             "get" => {
                 let [key, default] = args.bind("get", ["key", "default"])?;
@@ -131,12 +131,7 @@ fn loop_method(state: &Loop, method: &str, args: Arguments) -> Result<Value, Err
     Ok(Value::Bool(!same))
 }
 
-fn string_method(
-    run: &mut Run,
-    text: &Text,
-    method: &'static str,
-    args: Arguments,
-) -> Result<Value, Error> {
+fn string_method(text: &Text, method: &'static str, args: Arguments) -> Result<Value, Error> {
     let s = text.as_str();
     meter::room(s.len())?;
     let truth = |args: Arguments, holds: bool| args.none(method).map(|()| Value::Bool(holds));
@@ -287,7 +282,7 @@ fn string_method(
             }
             Ok(Value::Str(out.finish()))
         }
-        "format" => format::braces(run, text, args).map(Value::Str),
+        "format" => format::braces(text, args).map(Value::Str),
         "zfill" => {
             let width = integer(method, Some(args.one(method)?), 0)?.clamp(0, 10_000) as usize;
             let sign = usize::from(s.starts_with(['-', '+']));
@@ -402,28 +397,22 @@ fn split_blank(s: &str, most: usize, from_right: bool) -> Vec<Range<usize>> {
         }
     }
     words.extend(start.map(|from| from..s.len()));
-    if words.len() <= most.saturating_add(1) && words.len() <= most {
-        return words;
-    }
     if words.len() > most {
-        // What is left over stays one piece, blanks inside it kept.
+        // What is left over stays one piece, blanks inside it kept, blanks outside cut.
+        let extra = words.len() - most;
         if from_right {
-            let first = words.len() - most;
-            let end = words[first - 1].end;
-            let start = s.len() - s.trim_start_matches(is_space).len();
-            words.drain(..first);
-            words.insert(0, start..end);
+            let rest = words[0].start..words[extra - 1].end;
+            words.splice(..extra, [rest]);
         } else {
-            let start = words[most].start;
-            words.truncate(most);
-            let end = if most == 0 { s.len() } else { s.len() };
-            words.push(start..end);
+            let rest = words[most].start..s.len();
+            words.splice(most.., [rest]);
         }
     }
     words
 }
 
-fn lines(s: &str, keep: bool) -> Vec<Range<usize>> {
+/// The lines of `s`, with their ends if they are to be kept.
+pub(crate) fn lines(s: &str, keep: bool) -> Vec<Range<usize>> {
     let ends = |c: char| {
         matches!(
             c,

@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::format;
 use crate::meter;
-use crate::run::Run;
 use crate::text::{Builder, Text};
 use crate::tree::Binary;
 use crate::value::{Form, Value, equal};
@@ -18,11 +17,16 @@ pub(crate) fn negate(value: &Value) -> Result<Value, Error> {
     }
 }
 
-pub(crate) fn binary(run: &Run, op: Binary, a: &Value, b: &Value) -> Result<Value, Error> {
+pub(crate) fn binary(op: Binary, a: &Value, b: &Value) -> Result<Value, Error> {
     match (op, a, b) {
         (Binary::Concat, _, _) => {
-            let (a, b) = (format::display(run, a)?, format::display(run, b)?);
-            join(&a, &b)
+            // Unlike `+`, `~` does not escape beside `Markup`: the reference escapes nothing here.
+            let (a, b) = (format::display(a)?, format::display(b)?);
+            meter::room(a.len() + b.len())?;
+            let mut out = Builder::new();
+            out.push_text(&a);
+            out.push_text(&b);
+            Ok(Value::Str(out.finish()))
         }
         (Binary::Add, Value::Str(a), Value::Str(b)) => join(a, b),
         (Binary::Add, Value::List(x), Value::List(y))
@@ -51,9 +55,7 @@ pub(crate) fn binary(run: &Run, op: Binary, a: &Value, b: &Value) -> Result<Valu
             }
             Value::sequence(items, list.form)
         }
-        (Binary::Rem, Value::Str(pattern), args) => {
-            Ok(Value::Str(format::percent(run, pattern, args)?))
-        }
+        (Binary::Rem, Value::Str(pattern), args) => Ok(Value::Str(format::percent(pattern, args)?)),
         _ => arithmetic(op, a, b),
     }
 }

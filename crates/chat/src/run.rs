@@ -189,7 +189,7 @@ impl<'p> Run<'p> {
                 let value = self.eval(expr)?;
                 match &value {
                     Value::Str(text) => self.write(text)?,
-                    value => self.write(&format::display(self, value)?)?,
+                    value => self.write(&format::display(value)?)?,
                 }
             }
             StmtKind::If(branches) => {
@@ -231,7 +231,7 @@ impl<'p> Run<'p> {
             StmtKind::Filter(filter, body) => {
                 let value = self.scoped(Vec::new(), |run| run.capture(body))?;
                 let value = self.filtered(filter, value)?;
-                let text = format::display(self, &value)?;
+                let text = format::display(&value)?;
                 self.write(&text)?;
             }
             StmtKind::Macro(name, id) => {
@@ -241,7 +241,7 @@ impl<'p> Run<'p> {
             StmtKind::Call(call, id) => {
                 let caller = self.closure(*id);
                 let value = expr::call_with(self, call, Some(caller))?;
-                let text = format::display(self, &value)?;
+                let text = format::display(&value)?;
                 self.write(&text)?;
             }
             StmtKind::Do(expr) => {
@@ -329,7 +329,7 @@ impl<'p> Run<'p> {
                     return Err(Error::operation("a macro was given an argument twice"));
                 }
                 Some(sym) => scope.push((sym, value)),
-                None if &*name == self.name(CALLER) => scope.push((CALLER, value)),
+                None if node.calls && &*name == self.name(CALLER) => scope.push((CALLER, value)),
                 None => extra.push((Value::plain(&name), value)),
             }
         }

@@ -18,7 +18,7 @@ use crate::{check, lower};
 const MAX_SOURCE: usize = 4 << 20;
 /// Stack of the thread that compiles or renders. The parser and the interpreter recurse, both
 /// within limits, and the caller's stack may be small; only touched pages are ever used.
-const STACK: usize = 64 << 20;
+const STACK: usize = 16 << 20;
 /// Names a template may use for what the model thought; the first that it mentions is given.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 

@@ -47,7 +47,8 @@ impl Text {
 
     /// Characters of the caller.
     pub fn data(text: &str) -> Text {
-        let marks = if text.is_empty() { Vec::new() } else { Vec::from([0..text.len()]) };
+        let whole = Some(0..text.len()).filter(|whole| !whole.is_empty());
+        let marks = whole.into_iter().collect();
         Text::build(text.to_owned(), marks, false)
     }
 
@@ -66,6 +67,12 @@ impl Text {
 
     pub fn has_data(&self) -> bool {
         !self.0.marks.is_empty()
+    }
+
+    /// Whether the byte at `at` is data.
+    pub fn is_data(&self, at: usize) -> bool {
+        let after = self.0.marks.partition_point(|mark| mark.start <= at);
+        after > 0 && at < self.0.marks[after - 1].end
     }
 
     pub fn is_markup(&self) -> bool {

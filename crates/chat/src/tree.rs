@@ -34,7 +34,7 @@ pub(crate) enum StmtKind {
     Raw(Box<str>),
     Emit(Expr),
     /// Branches in order; the last may have no test.
-    If(Vec<(Option<Expr>, Vec<Stmt>)>),
+    If(Vec<Branch>),
     For(Box<For>),
     With(Vec<(Target, Expr)>, Vec<Stmt>),
     Set(Target, Expr),
@@ -49,6 +49,9 @@ pub(crate) enum StmtKind {
     Break,
     Continue,
 }
+
+/// What is run if the test holds, or if there is none.
+pub(crate) type Branch = (Option<Expr>, Vec<Stmt>);
 
 pub(crate) struct For {
     pub target: Target,
@@ -65,6 +68,8 @@ pub(crate) struct Macro {
     pub body: Vec<Stmt>,
     /// Whether the body speaks of `varargs` or `kwargs`, and so takes any arguments.
     pub open: bool,
+    /// Whether it speaks of `caller`, and so may stand in a `{% call %}`.
+    pub calls: bool,
 }
 
 pub(crate) enum Target {

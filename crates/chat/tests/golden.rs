@@ -5,7 +5,7 @@ mod common;
 use std::ops::Range;
 
 use common::{OWN, conversations, models, source};
-use recinto_chat::{Kind, Message, Template};
+use recinto_chat::{Kind, Message, RenderOptions, Role, Template};
 use serde_json::Value;
 
 fn goldens() -> serde_json::Map<String, Value> {
@@ -14,7 +14,7 @@ fn goldens() -> serde_json::Map<String, Value> {
 }
 
 fn fnv1a(data: &[u8]) -> String {
-    let step = |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     format!("{:016x}", data.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
@@ -97,6 +97,30 @@ fn published_templates_render_as_in_jinja2() {
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
 
+/// Single expressions. Where the reference fails, so do we.
+#[test]
+fn expressions_have_the_values_of_jinja2() {
+    let all: Value = serde_json::from_str(include_str!("golden/expressions.json")).unwrap();
+    let messages = [Message::new(Role::User, "añb"), Message::new(Role::Assistant, "")];
+    let mut options = RenderOptions::new();
+    options.date = Some(common::golden_day());
+    let mut faults = Vec::new();
+    for (expression, want) in all.as_object().unwrap() {
+        let source = format!("{{{{ {expression} }}}}");
+        let got = Template::new(&source, "<s>", "</s>").and_then(|t| t.render(&messages, &options));
+        let same = match (&got, want["text"].as_str()) {
+            (Ok(rendered), Some(text)) => rendered.text == text,
+            (Err(_), None) => true,
+            _ => false,
+        };
+        if !same {
+            let got = got.map(|rendered| rendered.text.clone());
+            faults.push(format!("{expression}\n  want {want}\n  got  {got:?}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
 /// A letter in a private alphabet, and back.
 fn mapped(text: &str) -> String {
     let change = |c: char| if c.is_ascii_alphabetic() { shift(c, 0xf0000) } else { c };
@@ -153,6 +177,7 @@ fn marks_cover_exactly_the_data() {
             }
             checked += 1;
             let tools = !conversation.options.tools.is_empty()
+                || conversation.options.variables.values().any(Value::is_string)
                 || conversation.messages.iter().any(|message| !message.tool_calls.is_empty());
             for (at, c) in rendered.text.char_indices() {
                 let marked = rendered.content.iter().any(|range| range.contains(&at));

@@ -66,11 +66,6 @@ impl Error {
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
-
-    pub(crate) fn memory(what: &str) -> Error {
-        Error::new(Kind::Memory, format!("no memory for {what}"))
-            .hint("a smaller context or a smaller model needs less")
-    }
 }
 
 impl fmt::Display for Error {

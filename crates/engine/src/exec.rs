@@ -343,8 +343,13 @@ impl Buffers {
         buffer.prepared.clear();
         if width * n > buffer.values.capacity() {
             // Growing in place would leave the old values behind on the heap.
-            let mut larger = Vec::with_capacity(width * n);
-            larger.extend_from_slice(&buffer.values);
+            let mut larger = vec![0.0; width * n];
+            if self.lock {
+                // Refused locks are told of when keys and values are reserved.
+                let _ = recinto_os::memory::lock(&larger);
+            }
+            larger.truncate(buffer.values.len());
+            larger.copy_from_slice(&buffer.values);
             buffer.values.zeroize();
             buffer.values = larger;
         }

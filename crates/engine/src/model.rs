@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use recinto_arch::{Archs, CompileOptions, Origin, OutputKind, Program, compile};
+use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
 use recinto_kernels::{Kernels, Level, Machine, NUMERICS};
 use recinto_tokenizer::Tokenizer;
@@ -181,6 +181,18 @@ impl Model {
     /// and fails when the file is no longer the one that was mapped.
     pub fn digests(&self) -> Result<Digests, Error> {
         Ok(self.timed_digests()?.0)
+    }
+
+    /// The system gave no memory for a session, or would not lock it.
+    pub(crate) fn no_memory(&self) -> Error {
+        if !self.0.lock_memory {
+            return Error::new(Kind::Memory, "no memory for keys and values")
+                .hint("a smaller context or a smaller model needs less");
+        }
+        let limit = recinto_os::memory::lock_limit();
+        let limit = limit.map_or("unlimited".into(), |bytes| format!("{} KiB", bytes / 1024));
+        Error::new(Kind::Memory, format!("the system locks no more memory (limit: {limit})"))
+            .hint("raise `ulimit -l`, or go without --lock-memory")
     }
 
     pub(crate) fn timed_digests(&self) -> Result<(Digests, Duration), Error> {

@@ -115,6 +115,7 @@ impl Model {
 
 fn render_options(request: &Request) -> Result<RenderOptions, Error> {
     let mut options = RenderOptions::new();
+    options.add_generation_prompt = true;
     options.tools.clone_from(&request.tools);
     if let Some(thinking) = request.options.thinking {
         options.variables.insert("enable_thinking".into(), thinking.into());
@@ -133,8 +134,11 @@ fn day(text: &str) -> Option<Moment> {
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
     let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
     let shaped = digits(year, 4) && digits(month, 2) && digits(day, 2) && parts.next().is_none();
-    let (year, month, day): (u16, u8, u8) =
-        if shaped { (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?) } else { return None };
+    let (year, month, day): (u16, u8, u8) = if shaped {
+        (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)
+    } else {
+        return None;
+    };
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
         4 | 6 | 9 | 11 => 30,

@@ -104,7 +104,12 @@ impl Model {
     }
 
     /// Answers a request in a session of its own.
-    pub fn reply(&self, request: &Request, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
+    pub fn reply(
+        &self,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
         self.session(&SessionOptions::default())?.reply(request, stop, sink)
     }
 }

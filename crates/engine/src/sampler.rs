@@ -176,15 +176,63 @@ mod tests {
     fn stages() {
         let base = || Options { seed: Some(7), ..Options::default() };
         let cases: Vec<(&str, Options, &[f32], &[u32], u32)> = vec![
-            ("top-k 1 is greedy", Options { temperature: 1.0, top_k: 1, ..base() }, &[1.0, 3.0, 2.0], &[], 1),
-            ("tiny top-p is greedy", Options { temperature: 1.0, top_p: 1e-6, ..base() }, &[1.0, 3.0, 2.0], &[], 1),
-            ("min-p 1 is greedy", Options { temperature: 1.0, min_p: 1.0, ..base() }, &[1.0, 3.0, 2.0], &[], 1),
-            ("repeat penalty", Options { repeat_penalty: 2.0, ..base() }, &[1.0, 3.0, 2.0], &[1], 2),
-            ("repeat penalty on a negative", Options { repeat_penalty: 2.0, ..base() }, &[-1.5, -1.0], &[1], 0),
-            ("presence penalty", Options { presence_penalty: 1.5, ..base() }, &[1.0, 3.0, 2.0], &[1], 2),
-            ("frequency penalty counts", Options { frequency_penalty: 0.6, ..base() }, &[1.0, 3.0, 2.0], &[1, 1], 2),
+            (
+                "top-k 1 is greedy",
+                Options { temperature: 1.0, top_k: 1, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[],
+                1,
+            ),
+            (
+                "tiny top-p is greedy",
+                Options { temperature: 1.0, top_p: 1e-6, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[],
+                1,
+            ),
+            (
+                "min-p 1 is greedy",
+                Options { temperature: 1.0, min_p: 1.0, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[],
+                1,
+            ),
+            (
+                "repeat penalty",
+                Options { repeat_penalty: 2.0, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[1],
+                2,
+            ),
+            (
+                "repeat penalty on a negative",
+                Options { repeat_penalty: 2.0, ..base() },
+                &[-1.5, -1.0],
+                &[1],
+                0,
+            ),
+            (
+                "presence penalty",
+                Options { presence_penalty: 1.5, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[1],
+                2,
+            ),
+            (
+                "frequency penalty counts",
+                Options { frequency_penalty: 0.6, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[1, 1],
+                2,
+            ),
             ("bias", Options { logit_bias: [(0, 9.0)].into(), ..base() }, &[1.0, 3.0, 2.0], &[], 0),
-            ("old tokens are forgotten", Options { repeat_penalty: 9.0, repeat_last_n: 1, ..base() }, &[1.0, 3.0, 2.0], &[1, 0], 1),
+            (
+                "old tokens are forgotten",
+                Options { repeat_penalty: 9.0, repeat_last_n: 1, ..base() },
+                &[1.0, 3.0, 2.0],
+                &[1, 0],
+                1,
+            ),
         ];
         for (name, options, logits, history, want) in cases {
             assert_eq!(pick(options, logits, history), want, "{name}");

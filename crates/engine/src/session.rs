@@ -1,6 +1,7 @@
 //! One conversation's memory: keys and values of what was fed, and where it stands.
 
 use recinto_kernels::{Kv, Stop, first_non_finite};
+use recinto_os::memory;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
@@ -59,7 +60,13 @@ impl Session {
         let caches = program
             .caches
             .iter()
-            .map(|cache| Kv::new(cache.kv_heads, cache.key_dim, cache.value_dim))
+            .map(|cache| {
+                let mut kv = Kv::new(cache.kv_heads, cache.key_dim, cache.value_dim);
+                if model.0.lock_memory {
+                    kv.lock();
+                }
+                kv
+            })
             .collect();
         Ok(Session {
             model: model.clone(),
@@ -144,7 +151,7 @@ impl Session {
     fn block_of(&mut self, ids: &[u32], wanted: usize, stop: &Stop) -> Result<(), Error> {
         let start = self.position();
         for cache in &mut self.caches {
-            cache.reserve(start + ids.len()).map_err(|_| Error::memory("keys and values"))?;
+            cache.reserve(start + ids.len()).map_err(|_| self.model.no_memory())?;
         }
         let bound = &self.model.0.bound;
         let block = Block { ids, start, wanted, checked: false };
@@ -157,10 +164,7 @@ impl Session {
             }
         });
         match outcome {
-            Ok(()) => {
-                self.remember(ids);
-                Ok(())
-            }
+            Ok(()) => self.remember(ids),
             Err(Halt::Stopped) => Err(stopped(stop)),
             Err(Halt::Failed(error)) => Err(error),
             Err(Halt::NonFinite) => {
@@ -178,16 +182,22 @@ impl Session {
         }
     }
 
-    fn remember(&mut self, ids: &[u32]) {
+    fn remember(&mut self, ids: &[u32]) -> Result<(), Error> {
         if self.ids.len() + ids.len() > self.ids.capacity() {
             // Growing in place would leave the old ids behind on the heap.
             let room = (self.ids.len() + ids.len()).next_power_of_two().max(256);
             let mut larger = Vec::with_capacity(room);
-            larger.extend_from_slice(&self.ids);
+            larger.resize(room, 0);
+            if self.model.0.lock_memory {
+                memory::lock(&larger).map_err(|_| self.model.no_memory())?;
+            }
+            larger.truncate(self.ids.len());
+            larger.copy_from_slice(&self.ids);
             self.ids.zeroize();
             self.ids = larger;
         }
         self.ids.extend_from_slice(ids);
+        Ok(())
     }
 }
 

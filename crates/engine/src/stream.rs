@@ -184,7 +184,9 @@ fn zeroize(mut text: String) {
 /// Bytes at the end of `text` that could be the beginning of `word`.
 fn overlap(text: &str, word: &str) -> usize {
     let most = text.len().min(word.len().saturating_sub(1));
-    let fits = |n: &usize| text.is_char_boundary(text.len() - n) && word.starts_with(&text[text.len() - n..]);
+    let fits = |n: &usize| {
+        text.is_char_boundary(text.len() - n) && word.starts_with(&text[text.len() - n..])
+    };
     (1..=most).rev().find(fits).unwrap_or(0)
 }
 
@@ -218,17 +220,93 @@ mod tests {
     fn every_way_of_cutting_the_input_gives_the_same() {
         let cases = [
             PLAIN,
-            Case { name: "stop string", stops: &["FIN"], input: "hola FIN adiós", text: "hola ", stopped: Some(0), ..PLAIN },
-            Case { name: "earliest of two stops", stops: &["c", "b"], input: "abc", text: "a", stopped: Some(1), ..PLAIN },
-            Case { name: "almost a stop", stops: &["FIN"], input: "FI FIX FI", text: "FI FIX FI", ..PLAIN },
-            Case { name: "stop of several bytes a character", stops: &["ñandú"], input: "un ñand ñandú", text: "un ñand ", stopped: Some(0), ..PLAIN },
-            Case { name: "thinking", tagged: true, input: "<think>\nso\n</think>\n\n¡Sí!", reasoning: "so", text: "¡Sí!", ..PLAIN },
-            Case { name: "blanks before the tag", tagged: true, input: "\n <think>a</think>b", reasoning: "a", text: "b", ..PLAIN },
-            Case { name: "opened by the prompt", tagged: true, opened: true, input: "\na b</think>c", reasoning: "a b", text: "c", ..PLAIN },
-            Case { name: "no tag", tagged: true, input: "  a <think>b", text: "  a <think>b", ..PLAIN },
-            Case { name: "never closed", tagged: true, input: "<think>a </thin", reasoning: "a </thin", text: "", ..PLAIN },
-            Case { name: "a stop while thinking is not one", tagged: true, stops: &["x"], input: "<think>x</think>yxz", reasoning: "x", text: "y", stopped: Some(0), ..PLAIN },
-            Case { name: "tags without a meaning", input: "<think>a</think>", text: "<think>a</think>", ..PLAIN },
+            Case {
+                name: "stop string",
+                stops: &["FIN"],
+                input: "hola FIN adiós",
+                text: "hola ",
+                stopped: Some(0),
+                ..PLAIN
+            },
+            Case {
+                name: "earliest of two stops",
+                stops: &["c", "b"],
+                input: "abc",
+                text: "a",
+                stopped: Some(1),
+                ..PLAIN
+            },
+            Case {
+                name: "almost a stop",
+                stops: &["FIN"],
+                input: "FI FIX FI",
+                text: "FI FIX FI",
+                ..PLAIN
+            },
+            Case {
+                name: "stop of several bytes a character",
+                stops: &["ñandú"],
+                input: "un ñand ñandú",
+                text: "un ñand ",
+                stopped: Some(0),
+                ..PLAIN
+            },
+            Case {
+                name: "thinking",
+                tagged: true,
+                input: "<think>\nso\n</think>\n\n¡Sí!",
+                reasoning: "so",
+                text: "¡Sí!",
+                ..PLAIN
+            },
+            Case {
+                name: "blanks before the tag",
+                tagged: true,
+                input: "\n <think>a</think>b",
+                reasoning: "a",
+                text: "b",
+                ..PLAIN
+            },
+            Case {
+                name: "opened by the prompt",
+                tagged: true,
+                opened: true,
+                input: "\na b</think>c",
+                reasoning: "a b",
+                text: "c",
+                ..PLAIN
+            },
+            Case {
+                name: "no tag",
+                tagged: true,
+                input: "  a <think>b",
+                text: "  a <think>b",
+                ..PLAIN
+            },
+            Case {
+                name: "never closed",
+                tagged: true,
+                input: "<think>a </thin",
+                reasoning: "a </thin",
+                text: "",
+                ..PLAIN
+            },
+            Case {
+                name: "a stop while thinking is not one",
+                tagged: true,
+                stops: &["x"],
+                input: "<think>x</think>yxz",
+                reasoning: "x",
+                text: "y",
+                stopped: Some(0),
+                ..PLAIN
+            },
+            Case {
+                name: "tags without a meaning",
+                input: "<think>a</think>",
+                text: "<think>a</think>",
+                ..PLAIN
+            },
         ];
         for case in cases {
             let stops: Vec<String> = case.stops.iter().map(|s| s.to_string()).collect();

@@ -33,7 +33,7 @@ fn main() {
             let title = |what: &str| format!("{} {threads}t {what}", level.name());
             for (dtype, _) in TYPES {
                 // Wide enough to stream from memory, in whole blocks of 256.
-                let cases = [("gemm", 896, 4864, 256), ("dot", 16384, 2048, 1)];
+                let cases = [("gemm", 128, 4864, 256), ("dot", 16384, 2048, 1)];
                 for (kind, rows, cols, n) in cases {
                     let name = title(&format!("{kind} {}", dtype.name()));
                     if !wanted(&name) || (level == Level::Portable && n > 1 && word.is_none()) {

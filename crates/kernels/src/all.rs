@@ -17,8 +17,7 @@ pub(crate) mod rotate;
 use crate::level::Level;
 use crate::table::Table;
 
-pub(crate) use dot::{dot_bf16, dot_f16, dot_f32, fold, half_bytes};
-pub(crate) use dot256::scale_min;
+pub(crate) use dot::fold;
 
 /// The functions of the portable level.
 pub(crate) const TABLE: Table = Table {

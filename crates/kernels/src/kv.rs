@@ -1,5 +1,6 @@
 //! Keys and values of one layer, as bf16 in pages of absolute positions.
 
+use recinto_os::memory;
 use zeroize::Zeroize;
 
 /// Positions of one page.
@@ -33,6 +34,7 @@ pub struct Kv {
     kv_heads: usize,
     key_dim: usize,
     value_dim: usize,
+    locked: bool,
     pages: Vec<Page>,
 }
 
@@ -60,7 +62,13 @@ fn zeros(len: usize) -> Option<Vec<u16>> {
 impl Kv {
     /// An empty cache for `kv_heads` heads; keys and values may differ in size.
     pub fn new(kv_heads: usize, key_dim: usize, value_dim: usize) -> Kv {
-        Kv { kv_heads, key_dim, value_dim, pages: Vec::new() }
+        Kv { kv_heads, key_dim, value_dim, locked: false, pages: Vec::new() }
+    }
+
+    /// Keeps the pages out of the swap from now on; [`Kv::reserve`] then also fails where the
+    /// system does not allow it.
+    pub fn lock(&mut self) {
+        self.locked = true;
     }
 
     /// Key-value heads.
@@ -94,6 +102,11 @@ impl Kv {
         while self.pages.len() < want {
             let k = zeros(k).ok_or(short)?;
             let v = zeros(v).ok_or(short)?;
+            if self.locked {
+                // Locked memory stays so until it goes back to the system: an unlock here could
+                // reach a neighbour on the same page of memory.
+                memory::lock(&k).and_then(|()| memory::lock(&v)).map_err(|_| short)?;
+            }
             self.pages.push(Page { k, v });
         }
         Ok(())
@@ -114,7 +127,8 @@ impl Kv {
     /// # Panics
     /// When `k` and `v` are not of the same whole number of positions, or there is no room.
     pub fn store(&mut self, start: usize, k: &[f32], v: &[f32]) {
-        let (key_width, value_width) = (self.kv_heads * self.key_dim, self.kv_heads * self.value_dim);
+        let key_width = self.kv_heads * self.key_dim;
+        let value_width = self.kv_heads * self.value_dim;
         let n = k.len().checked_div(key_width).unwrap_or(0);
         assert!(n * key_width == k.len() && n * value_width == v.len(), "keys and values");
         assert!(start + n <= self.capacity(), "positions {start}..{} were not reserved", start + n);

@@ -19,12 +19,6 @@ pub(crate) const TILE: usize = 16;
 pub(crate) type Dot = unsafe fn(&[u8], usize, &Acts<'_>, &mut [f32]);
 /// At most [`TILE`] rows against many positions: value of position `p`, row `r` at `p·TILE + r`.
 pub(crate) type Gemm = unsafe fn(&[u8], usize, &Acts<'_>, &mut Work, &mut [f32]);
-/// In place over all values.
-pub(crate) type Point = unsafe fn(&mut [f32]);
-/// In place with one number.
-pub(crate) type PointBy = unsafe fn(&mut [f32], f32);
-/// In place with another slice of the same length.
-pub(crate) type PointWith = unsafe fn(&mut [f32], &[f32]);
 
 /// One storage type's products.
 #[derive(Clone, Copy)]

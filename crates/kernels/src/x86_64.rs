@@ -1,6 +1,7 @@
 //! Levels of x86-64, each only where the CPU and the system have all of its instructions.
 
 mod avx2;
+mod avx2_attend;
 mod avx2_dot;
 mod avx2_dot256;
 mod avx2_float;

@@ -95,23 +95,23 @@ fn resident_from(status: &str) -> Option<Resident> {
     })
 }
 
-/// Keeps the pages of `bytes` in memory, never in the swap, until [`unlock`] or until they are
+/// Keeps the pages of `values` in memory, never in the swap, until [`unlock`] or until they are
 /// returned to the system. Fails when `RLIMIT_MEMLOCK` (see [`lock_limit`]) does not allow it.
-pub fn lock(bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
+pub fn lock<T>(values: &[T]) -> io::Result<()> {
+    if size_of_val(values) == 0 {
         return Ok(());
     }
     // SAFETY: the range is one live slice; locking pages changes no byte of them.
-    Ok(unsafe { rustix::mm::mlock(bytes.as_ptr().cast_mut().cast(), bytes.len()) }?)
+    Ok(unsafe { rustix::mm::mlock(values.as_ptr().cast_mut().cast(), size_of_val(values)) }?)
 }
 
-/// Undoes [`lock`] for the pages of `bytes`, whatever else lies on them.
-pub fn unlock(bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
+/// Undoes [`lock`] for the pages of `values`, whatever else lies on them.
+pub fn unlock<T>(values: &[T]) -> io::Result<()> {
+    if size_of_val(values) == 0 {
         return Ok(());
     }
     // SAFETY: the range is one live slice; unlocking pages changes no byte of them.
-    Ok(unsafe { rustix::mm::munlock(bytes.as_ptr().cast_mut().cast(), bytes.len()) }?)
+    Ok(unsafe { rustix::mm::munlock(values.as_ptr().cast_mut().cast(), size_of_val(values)) }?)
 }
 
 /// The most bytes this process may lock; `None` when there is no limit.

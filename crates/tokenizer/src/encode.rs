@@ -36,6 +36,10 @@ pub(crate) fn encode(
         at = range.end;
     }
     run.ordinary(at..text.len())?;
+    // Bytes without a piece belong to a neighbour's range.
+    if let Some(first) = run.out.first_mut() {
+        first.start = 0;
+    }
     Ok(run.out)
 }
 
@@ -158,8 +162,12 @@ impl Run<'_> {
         }
         merger.run(|left, right| merges.get(left.id, right.id));
         for (_, symbol) in merger.result() {
-            let id = self.tokenizer.known(symbol.id, bytes[symbol.start as usize - range.start])?;
-            self.out.push(Token { id, start: symbol.start, end: symbol.end });
+            if symbol.id != NONE {
+                self.out.push(Token { id: symbol.id, start: symbol.start, end: symbol.end });
+            } else if let Some(last) = self.out.last_mut() {
+                // A byte without a piece gives no id, as in the reference.
+                last.end = symbol.end;
+            }
         }
         Ok(())
     }

@@ -31,16 +31,14 @@ fn array<'m>(m: Metadata<'m>, name: &str, wanted: &[Element]) -> Result<Option<A
 pub(crate) fn strings<'m>(
     m: Metadata<'m>,
     name: &str,
-) -> Result<impl ExactSizeIterator<Item = &'m str> + Clone, Error> {
+) -> Result<impl ExactSizeIterator<Item = &'m str>, Error> {
     array(m, name, &[Element::Str])?
         .and_then(Array::strings)
         .ok_or_else(|| Error::new(Kind::Missing, format!("key `{}` is missing", key(name))))
 }
 
 /// The pieces, in the order of their ids.
-pub(crate) fn pieces<'m>(
-    m: Metadata<'m>,
-) -> Result<impl ExactSizeIterator<Item = &'m str> + Clone, Error> {
+pub(crate) fn pieces<'m>(m: Metadata<'m>) -> Result<impl ExactSizeIterator<Item = &'m str>, Error> {
     let pieces = strings(m, "tokens")?;
     match pieces.len() {
         0 => Err(Error::new(Kind::Invalid, "key `tokenizer.ggml.tokens` has no pieces")),

@@ -51,7 +51,14 @@ impl Merges {
             whole.clear();
             whole.extend_from_slice(left);
             whole.extend_from_slice(right);
-            let ids = (pieces.find(left), pieces.find(right), pieces.find(&whole));
+            // Most vocabularies number merged pieces in the order of their merges.
+            let next = out.rows.last().map_or(0, |row| row.id.saturating_add(1));
+            let guess = pieces.get(next).filter(|piece| piece.as_bytes() == whole);
+            let id = match guess {
+                Some(_) if pieces.repeated == 0 => Some(next),
+                _ => pieces.find(&whole),
+            };
+            let ids = (pieces.find(left), pieces.find(right), id);
             let (Some(left), Some(right), Some(id)) = ids else {
                 let what =
                     format!("merge {rank} `{}` names a piece that is not there", shown(line));

@@ -53,8 +53,8 @@ pub(crate) struct Pieces {
     text: String,
     /// Piece `i` is `text[at[i]..at[i + 1]]`.
     at: Vec<u32>,
-    /// Upper half: part of the hash; lower half: id + 1; 0 is free. A power of two long.
-    slots: Vec<u64>,
+    /// High bits: part of the hash; low bits: id + 1; 0 is free. A power of two long.
+    slots: Vec<u32>,
     hash: Hash,
     /// Pieces that appeared again under a later id.
     pub repeated: usize,
@@ -65,16 +65,15 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// From pieces in the order of their ids; of equal pieces the last id is the one found.
     pub(crate) fn new<'p>(
-        pieces: impl ExactSizeIterator<Item = &'p str> + Clone,
+        pieces: impl ExactSizeIterator<Item = &'p str>,
     ) -> Result<Pieces, crate::Error> {
         let count = pieces.len();
-        let bytes: usize = pieces.clone().map(str::len).sum();
-        if bytes > u32::MAX as usize || count >= u32::MAX as usize / 4 {
-            let what = format!("a vocabulary of {count} pieces and {bytes} bytes is too large");
+        if count >= ID as usize {
+            let what = format!("a vocabulary of {count} pieces is too large");
             return Err(crate::Error::new(Kind::Invalid, what));
         }
         let mut out = Pieces {
-            text: String::with_capacity(bytes),
+            text: String::with_capacity(count * 8),
             at: Vec::with_capacity(count + 1),
             slots: vec![0; (count * 3 / 2 + 2).next_power_of_two()],
             hash: Hash::new(),
@@ -84,13 +83,16 @@ impl Pieces {
         out.at.push(0);
         for (id, piece) in pieces.enumerate() {
             out.text.push_str(piece);
-            out.at.push(out.text.len() as u32);
+            let Ok(end) = u32::try_from(out.text.len()) else {
+                return Err(crate::Error::new(Kind::Invalid, "the pieces exceed 4 GiB"));
+            };
+            out.at.push(end);
             out.longest = out.longest.max(piece.len());
             if !piece.is_empty() {
                 let hash = out.hash.bytes(piece.as_bytes());
                 let (slot, found) = out.probe(piece.as_bytes(), hash);
                 out.repeated += usize::from(found);
-                out.slots[slot] = hash & TAG | (id as u64 + 1);
+                out.slots[slot] = tag(hash) | (id as u32 + 1);
             }
         }
         Ok(out)
@@ -99,14 +101,14 @@ impl Pieces {
     /// The slot of `piece`, and whether it is taken by it.
     #[inline]
     fn probe(&self, piece: &[u8], hash: u64) -> (usize, bool) {
-        let mask = self.slots.len() - 1;
+        let (tag, mask) = (tag(hash), self.slots.len() - 1);
         let mut slot = hash as usize & mask;
         loop {
             let word = self.slots[slot];
             if word == 0 {
                 return (slot, false);
             }
-            if (word ^ hash) & TAG == 0 && self.bytes((word as u32) - 1) == piece {
+            if (word ^ tag) & !ID == 0 && same(self.bytes((word & ID) - 1), piece) {
                 return (slot, true);
             }
             slot = (slot + 1) & mask;
@@ -138,8 +140,22 @@ impl Pieces {
             return None;
         }
         let (slot, found) = self.probe(piece, self.hash.bytes(piece));
-        found.then(|| self.slots[slot] as u32 - 1)
+        found.then(|| (self.slots[slot] & ID) - 1)
     }
 }
 
-const TAG: u64 = 0xffff_ffff << 32;
+/// The bits of a slot that hold an id; the others hold a part of the hash.
+const ID: u32 = (1 << 23) - 1;
+
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32 & !ID
+}
+
+/// Whether two pieces are the same; they are short, so that a call would cost more than it does.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let ((a_words, a_rest), (b_words, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    a.len() == b.len()
+        && a_words.iter().zip(b_words).all(|(a, b)| a == b)
+        && a_rest.iter().zip(b_rest).all(|(a, b)| a == b)
+}

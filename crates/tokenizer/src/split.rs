@@ -89,10 +89,7 @@ const DEEPSEEK_POINTS: Class = |c, _| {
     matches!(c, '!'..='/' | ':'..='~' | '！'..='／' | '：'..='～' | '\u{2018}'..='\u{201f}'
         | '\u{3001}'..='\u{3002}')
 };
-const CASED_LETTER: Class = |c, _| {
-    let at = chars::CASED.partition_point(|(first, _)| *first <= c as u32);
-    at > 0 && c as u32 <= chars::CASED[at - 1].1
-};
+const CASED_LETTER: Class = |c, _| chars::within(chars::CASED, c);
 const UNPOINTED: Class = |c, bits| {
     bits & W == 0
         && !matches!(
@@ -294,6 +291,21 @@ pub(crate) const TABLE: &[Pre] = &[
             Stage::Threes,
             Stage::Cased(cased::Rule { marks: true, cases: false, ..cased::O200K }),
         ],
+        ..PLAIN
+    },
+    Pre {
+        words: &["youtu"],
+        stages: &[
+            any(|c, _| matches!(c, '\u{ac00}'..='\u{d7a3}' | '\u{3131}'..='\u{318e}')),
+            any(|c, _| {
+                matches!(c, '！' | '…' | '“' | '”' | '‘' | '’' | '—' | '：' | '；' | '，'
+                    | '\u{3001}'..='\u{303f}' | '\u{fe30}'..='\u{fe4f}')
+            }),
+            any(|c, _| matches!(c, '\u{3105}'..='\u{312f}')),
+            any(HAN_KANA),
+            Stage::Cased(cased::Rule { marks: true, cases: false, digits: 1, ..cased::O200K }),
+        ],
+        whole: true,
         ..PLAIN
     },
     Pre {

@@ -172,8 +172,15 @@ impl Tokenizer {
                 notes.push(format!("{name} should be added but the file names none; it is not"));
             }
         }
+        let bytes = byte_ids(&pieces, escaped, pre.is_none());
+        // Some bytes never occur in UTF-8.
+        let needed = |byte: usize| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
+        let missing = (0..256).filter(|byte| needed(*byte) && bytes[*byte] == NONE).count();
+        if missing > 0 && !escaped {
+            notes.push(format!("{missing} bytes have no piece and give no id"));
+        }
         Ok(Tokenizer {
-            bytes: byte_ids(&pieces, escaped, pre.is_none()),
+            bytes,
             model,
             specials,
             unknown,

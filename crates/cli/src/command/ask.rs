@@ -101,7 +101,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     let reply = reply?;
     if args.output.json {
-        let body = envelope::Answer::new(&reply, &local.identity(), &facts);
+        let identity = local.identity();
+        let body = envelope::Answer::new(&reply, &identity, &facts);
         envelope::print(&mut screen, "ask", body)?;
     } else if !streaming {
         screen.answer(&reply.text)?;

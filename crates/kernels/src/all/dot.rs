@@ -18,7 +18,7 @@ pub(crate) fn fold(mut lanes: [f32; 16]) -> f32 {
 
 /// A little-endian pair at `at`.
 #[inline(always)]
-pub(crate) fn half_bytes(bytes: &[u8], at: usize) -> [u8; 2] {
+pub(super) fn half_bytes(bytes: &[u8], at: usize) -> [u8; 2] {
     [bytes[at], bytes[at + 1]]
 }
 
@@ -37,7 +37,7 @@ fn lanes<const BYTES: usize>(row: &[u8], x: &[f32], value: impl Fn([u8; BYTES]) 
 
 macro_rules! float {
     ($table:ident, $dot:ident, $gemm:ident, $value:expr) => {
-        pub(crate) fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+        fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
             for (row, out) in rows.chunks_exact(stride).zip(out) {
                 *out = lanes(row, a.x, $value);
             }

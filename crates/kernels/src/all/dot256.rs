@@ -8,7 +8,7 @@ use crate::table::Linear;
 
 /// Eight 6-bit scales and eight 6-bit minima from the 12 bytes of Q4_K and Q5_K.
 #[inline(always)]
-pub(crate) fn scale_min(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
+fn scale_min(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
     let (mut scales, mut minima) = ([0; 8], [0; 8]);
     for j in 0..4 {
         let (s, m, low) = (packed[j], packed[j + 4], packed[j + 8]);

@@ -1,7 +1,7 @@
 //! The AVX2 level: its table, and the portable loops compiled for it.
 
 use super::wide::widened;
-use super::{avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256};
+use super::{avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256};
 use crate::all;
 use crate::level::Level;
 use crate::table::{Linear, Table};
@@ -39,9 +39,9 @@ pub(super) const TABLE: Table = Table {
     tanh,
     swiglu,
     geglu,
-    scores,
+    scores: avx2_attend::scores,
     largest,
     soften,
-    weigh,
+    weigh: avx2_attend::weigh,
     ..all::TABLE
 };

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
+use super::wide::each;
 use crate::acts::Acts;
 use crate::scratch::Work;
 use crate::table::TILE;
@@ -10,22 +11,19 @@ use crate::table::TILE;
 /// Sixteen stored values as two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn two_f32(x: &[[u8; 4]; 16]) -> [__m256; 2] {
-    let x = x.as_flattened();
+fn two_f32(x: &[u8; 64]) -> [__m256; 2] {
     [_mm256_castsi256_ps(load(part(x, 0))), _mm256_castsi256_ps(load(part(x, 32)))]
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn two_f16(x: &[[u8; 2]; 16]) -> [__m256; 2] {
-    let x = x.as_flattened();
+fn two_f16(x: &[u8; 32]) -> [__m256; 2] {
     [_mm256_cvtph_ps(load16(part(x, 0))), _mm256_cvtph_ps(load16(part(x, 16)))]
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn two_bf16(x: &[[u8; 2]; 16]) -> [__m256; 2] {
-    let x = x.as_flattened();
+fn two_bf16(x: &[u8; 32]) -> [__m256; 2] {
     let wide = |x| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(x)));
     [wide(load16(part(x, 0))), wide(load16(part(x, 16)))]
 }
@@ -34,8 +32,10 @@ fn two_bf16(x: &[[u8; 2]; 16]) -> [__m256; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn array(x: [__m256; 2]) -> [f32; 16] {
-    let (low, high) = (array8(x[0]), array8(x[1]));
-    std::array::from_fn(|i| if i < 8 { low[i] } else { high[i - 8] })
+    let mut all = [0f32; 16];
+    all[..8].copy_from_slice(&array8(x[0]));
+    all[8..].copy_from_slice(&array8(x[1]));
+    all
 }
 
 /// Eight lanes from an array.
@@ -69,8 +69,8 @@ fn rows_by<const R: usize, const P: usize>(
     row: usize,
     out: &mut [[f32; TILE]],
 ) {
-    let w: [&[f32]; R] = std::array::from_fn(|r| &w[r * a.cols..][..a.cols]);
-    let x: [&[f32]; P] = std::array::from_fn(|p| &a.x[(first + p) * a.cols..][..a.cols]);
+    let w: [&[f32]; R] = each(w, 0, a.cols);
+    let x: [&[f32]; P] = each(a.x, first, a.cols);
     let mut acc = [[[_mm256_setzero_ps(); 2]; P]; R];
     let whole = a.cols / 16 * 16;
     for i in (0..whole).step_by(16) {
@@ -100,19 +100,19 @@ macro_rules! float {
         pub(super) fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
             let (xs, x_rest) = a.x.as_chunks::<16>();
             for (row, out) in rows.chunks_exact(stride).zip(out) {
-                let (ws, w_rest) = row.as_chunks::<$bytes>().0.as_chunks::<16>();
+                let (ws, w_rest) = row.as_chunks::<{ 16 * $bytes }>();
                 let mut acc = [_mm256_setzero_ps(); 2];
                 for (w, x) in ws.iter().zip(xs) {
-                    ahead(w.as_flattened(), 1024);
+                    ahead(w, 1024);
                     let w = $two(w);
                     acc[0] = _mm256_fmadd_ps(w[0], lanes(x, 0), acc[0]);
                     acc[1] = _mm256_fmadd_ps(w[1], lanes(x, 8), acc[1]);
                 }
                 let mut rest = [0f32; 16];
-                for (to, w) in rest.iter_mut().zip(w_rest) {
+                for (to, w) in rest.iter_mut().zip(w_rest.as_chunks::<$bytes>().0) {
                     *to = $one(*w);
                 }
-                *out = finish(acc, &rest[..w_rest.len()], x_rest);
+                *out = finish(acc, &rest[..w_rest.len() / $bytes], x_rest);
             }
         }
 
@@ -129,12 +129,12 @@ macro_rules! float {
             for row in (0..count).step_by(2) {
                 let pair = &rows[row * stride..rows.len().min((row + 2) * stride)];
                 for (to, row) in plain.chunks_exact_mut(a.cols).zip(pair.chunks_exact(stride)) {
-                    let (ws, w_rest) = row.as_chunks::<$bytes>().0.as_chunks::<16>();
+                    let (ws, w_rest) = row.as_chunks::<{ 16 * $bytes }>();
                     let (to, to_rest) = to.as_chunks_mut::<16>();
                     for (to, w) in to.iter_mut().zip(ws) {
                         *to = array($two(w));
                     }
-                    for (to, w) in to_rest.iter_mut().zip(w_rest) {
+                    for (to, w) in to_rest.iter_mut().zip(w_rest.as_chunks::<$bytes>().0) {
                         *to = $one(*w);
                     }
                 }

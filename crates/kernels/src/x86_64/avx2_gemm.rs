@@ -12,6 +12,7 @@
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
+use super::wide::{at, each};
 use super::avx2_panel::*;
 use crate::acts::Acts;
 use crate::scratch::{Line, Work};
@@ -21,7 +22,9 @@ use crate::table::TILE;
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn everywhere(x: [i8; 4]) -> __m256i {
-    _mm256_set1_epi32(i32::from_ne_bytes(x.map(|x| x as u8)))
+    // By hand: a closure of this function cannot be inlined into the library's `map`.
+    let bytes = [x[0] as u8, x[1] as u8, x[2] as u8, x[3] as u8];
+    _mm256_set1_epi32(i32::from_ne_bytes(bytes))
 }
 
 /// Writes the values of sixteen rows of position `p`.
@@ -45,15 +48,13 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
     first: usize,
     out: &mut [[f32; TILE]],
 ) {
-    let q: [&[[[i8; 4]; 8]]; P] = std::array::from_fn(|p| {
-        a.q[(first + p) * a.cols..][..a.cols].as_chunks::<4>().0.as_chunks::<8>().0
-    });
-    let d: [&[f32]; P] = std::array::from_fn(|p| &a.d[(first + p) * a.blocks..][..a.blocks]);
-    let s: [&[i32]; P] = std::array::from_fn(|p| &a.s[(first + p) * a.blocks..][..a.blocks]);
+    let q: [&[[[i8; 4]; 8]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
+    let d: [&[f32]; P] = each(a.d, first, a.blocks);
+    let s: [&[i32]; P] = each(a.s, first, a.blocks);
     let ones = _mm256_set1_epi16(1);
     let mut acc = [[[_mm256_setzero_ps(); 2]; 4]; P];
     for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
-        let q: [&[[i8; 4]; 8]; P] = std::array::from_fn(|p| &q[p][b]);
+        let q = at(&q, b);
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         if STEPS == 1 {
             for k in 0..8 {

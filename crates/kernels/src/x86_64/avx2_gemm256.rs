@@ -13,6 +13,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_gemm::{everywhere, put_values};
 use super::avx2_panel::*;
+use super::wide::{at, each};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::TILE;
@@ -36,16 +37,12 @@ fn positions<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usi
     out: &mut [[f32; TILE]],
 ) {
     let layout = if SIX { GROUPS16 } else { GROUPS32 };
-    let q: [&[[[i8; 4]; 64]]; P] = std::array::from_fn(|p| {
-        a.q[(first + p) * a.cols..][..a.cols].as_chunks::<4>().0.as_chunks::<64>().0
-    });
-    let d: [&[f32]; P] = std::array::from_fn(|p| &a.d[(first + p) * a.blocks..][..a.blocks]);
-    let sums: [&[[i16; SUMS]]; P] = std::array::from_fn(|p| {
-        a.sums[(first + p) * a.blocks * SUMS..][..a.blocks * SUMS].as_chunks().0
-    });
+    let q: [&[[[i8; 4]; 64]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
+    let d: [&[f32]; P] = each(a.d, first, a.blocks);
+    let sums: [&[[i16; SUMS]]; P] = each(a.sums.as_chunks().0, first, a.blocks);
     let mut acc = [[[_mm256_setzero_ps(); 2]; 4]; P];
     for (b, lines) in lines.as_chunks::<ALL>().0.iter().enumerate() {
-        let q: [&[[i8; 4]; 64]; P] = std::array::from_fn(|p| &q[p][b]);
+        let q = at(&q, b);
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         let each = 64 / layout.groups;
         for j in 0..layout.groups {

@@ -200,12 +200,12 @@ fn put_scales_k(block: &[u8], lines: &mut [Line], r: usize) {
 #[target_feature(enable = "avx2,f16c")]
 fn put_scales_6(block: &[u8; 210], lines: &mut [Line], r: usize) {
     let scales: &[u8; 16] = part(block, 192);
-    let scales = scales.map(|s| i16::from(s as i8));
-    for (line, s) in lines.iter_mut().zip(scales) {
-        put_row(line, r, pair(s, s));
+    let scale = |j: usize| i16::from(scales[j] as i8);
+    for j in 0..16 {
+        put_row(&mut lines[j], r, pair(scale(j), scale(j)));
     }
-    for (line, s) in lines[16..].iter_mut().zip(scales.as_chunks::<2>().0) {
-        put_row(line, r, pair(s[0], s[1]));
+    for i in 0..8 {
+        put_row(&mut lines[16 + i], r, pair(scale(2 * i), scale(2 * i + 1)));
     }
     put_row(&mut lines[24], r, half(block, 208).to_bits());
 }

@@ -1,11 +1,25 @@
 //! The portable loops compiled for a level: same source, so same bits; wider instructions.
 
+/// `P` neighbouring parts of `size` values, from the one numbered `first`.
+///
+/// Here and not in a level's function: closures of such a function need its instructions, and
+/// then cannot be inlined into the library's functions.
+#[inline(always)]
+pub(super) fn each<const P: usize, T>(all: &[T], first: usize, size: usize) -> [&[T]; P] {
+    std::array::from_fn(|p| &all[(first + p) * size..][..size])
+}
+
+/// Value `b` of each.
+#[inline(always)]
+pub(super) fn at<'a, const P: usize, T>(all: &[&'a [T]; P], b: usize) -> [&'a T; P] {
+    std::array::from_fn(|p| &all[p][b])
+}
+
 /// Declares the functions that a level takes over from `all` with its own instructions.
 macro_rules! widened {
     ($features:literal) => {
         use crate::all::{attend, norm, point, quantize, rotate};
         use crate::rope::Pairs;
-        use crate::table::{Scores, Weigh};
 
         widened! { $features,
             quantize::a32 = quantize_a32(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]);
@@ -30,10 +44,8 @@ macro_rules! widened {
             point::tanh = tanh(x: &mut [f32]);
             point::swiglu = swiglu(x: &mut [f32], y: &[f32]);
             point::geglu = geglu(x: &mut [f32], y: &[f32]);
-            attend::scores = scores(a: &Scores<'_>, s: &mut [f32]);
             attend::largest = largest(x: &[f32]) -> f32;
             attend::soften = soften(s: &mut [f32], m: f32, from: usize, to: usize) -> f32;
-            attend::weigh = weigh(a: &Weigh<'_>, o: &mut [f32]);
         }
     };
     ($features:literal, $(

@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 
 /// Pairs to look up, as an environment.
-fn environment(pairs: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> {
+fn environment(pairs: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + use<> {
     let pairs: Vec<(String, OsString)> =
         pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
     move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())

@@ -1,0 +1,152 @@
+//! Real files against an independent engine: logits after six prompts, and perplexity.
+//!
+//! The files are taken from the folder in `RECINTO_TEST_MODELS`; without it each is named as
+//! skipped. What is stored and what the tolerances mean: tests/golden/README.md.
+
+mod goldens;
+
+use std::path::PathBuf;
+
+use goldens::{
+    best, completion, folder, greedy, ids, log_sum_exp, number, numbers, open, record, same_ids,
+    session,
+};
+use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
+use serde_json::Value;
+
+const MODELS: &[&str] = &["smollm2", "gemma3", "qwen05", "qwen15"];
+
+/// Differences allowed between two engines that round activations to 8 bits in their own way,
+/// as parts of the row's standard deviation: of the 64 largest logits, the largest and the root
+/// mean square; of the log-sum-exp; and the margin below which a top-1 may differ.
+struct Allowed {
+    most: f64,
+    rms: f64,
+    log_sum_exp: f64,
+    tie: f64,
+}
+
+const ALLOWED: Allowed = Allowed { most: 0.20, rms: 0.08, log_sum_exp: 0.10, tie: 0.15 };
+
+/// Perplexity may differ by this part of the golden's.
+const PERPLEXITY: f64 = 0.005;
+
+/// The opened file of a golden, or the line that says why it is skipped.
+fn model(test: &str, name: &str, file: &str, golden: &Value) -> Option<Model> {
+    let skip = |reason: &str| {
+        recinto_testkit::skipped(&format!("{test}/{name}"), reason);
+        None
+    };
+    let Some(models) = recinto_testkit::models() else {
+        return skip("RECINTO_TEST_MODELS is not set");
+    };
+    let path: PathBuf = models.join(file);
+    if !path.exists() {
+        return skip(&format!("{file} is not in RECINTO_TEST_MODELS"));
+    }
+    let model = open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    match goldens::same_file(&model, golden) {
+        Ok(()) => Some(model),
+        Err(reason) => skip(&reason),
+    }
+}
+
+fn check(model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
+    let prompt = ids(&golden["ids"]);
+    faults.extend(same_ids(model, completion(golden), golden).err());
+    let mut session = session(model, 512);
+    let row = match session.feed(&prompt, Want::Last, &Stop::never()) {
+        Ok(row) => row.to_vec(),
+        Err(error) => {
+            faults.push(error.to_string());
+            return String::new();
+        }
+    };
+    let std = number(&golden["std"]);
+    let (mut most, mut sum) = (0.0f64, 0.0);
+    let (top_ids, top) = (ids(&golden["top_ids"]), numbers(&golden["top"]));
+    for (id, value) in top_ids.iter().zip(&top) {
+        let d = (f64::from(row[*id as usize]) - value).abs() / std;
+        most = if d.is_nan() { d } else { most.max(d) };
+        sum += d * d;
+    }
+    let rms = (sum / top.len() as f64).sqrt();
+    let whole = (log_sum_exp(&row) - number(&golden["logsumexp"])).abs() / std;
+    if !(most <= ALLOWED.most && rms <= ALLOWED.rms) {
+        faults.push(format!("the largest logits differ by {most:.4} std, rms {rms:.4} std"));
+    }
+    if !(whole <= ALLOWED.log_sum_exp) {
+        faults.push(format!("log-sum-exp differs by {whole:.4} std"));
+    }
+    let margin = top[0] - top[1];
+    let ours = best(&row).0;
+    if ours != top_ids[0] && !(margin < ALLOWED.tie * std) {
+        faults.push(format!("id {ours}, golden {} by {margin:.3}", top_ids[0]));
+    }
+    greedy(&mut session, row, golden, ALLOWED.tie * std, faults);
+    format!("most {most:.4}, rms {rms:.4}, log-sum-exp {whole:.4} (parts of std {std:.2})")
+}
+
+#[test]
+fn real_files_say_what_an_independent_engine_says() {
+    let mut all = Vec::new();
+    for name in MODELS {
+        let golden = record(&folder().join("real").join(format!("{name}.json")));
+        let file = golden["file"].as_str().expect("the file");
+        let Some(model) = model("real_files", name, file, &golden) else { continue };
+        let prompts = golden["prompts"].as_object().expect("prompts");
+        assert_eq!(prompts.len(), 6, "{name}");
+        for (prompt, golden) in prompts {
+            let mut faults = Vec::new();
+            let numbers = check(&model, golden, &mut faults);
+            println!("{name}/{prompt}: {numbers}");
+            all.extend(faults.into_iter().map(|fault| format!("{name}/{prompt}: {fault}")));
+        }
+    }
+    assert!(all.is_empty(), "\n{}", all.join("\n"));
+}
+
+/// Sum of -ln p of each id of a window but the first; see tools/goldens/perplexity.py.
+fn surprise(model: &Model, window: &[u32]) -> f64 {
+    let mut session = session(model, window.len());
+    let mut sum = 0.0;
+    let width = model.facts().vocabulary;
+    for (n, ids) in window.chunks(64).enumerate() {
+        let rows = session.feed(ids, Want::All, &Stop::never()).expect("logits");
+        let following = window.iter().skip(n * 64 + 1);
+        for (row, next) in rows.chunks(width).zip(following) {
+            sum += log_sum_exp(row) - f64::from(row[*next as usize]);
+        }
+    }
+    sum
+}
+
+#[test]
+fn perplexity_is_that_of_an_independent_engine() {
+    let goldens = record(&folder().join("perplexity.json"));
+    let text = std::fs::read_to_string(folder().join("perplexity.txt")).expect("the text");
+    let mut all = Vec::new();
+    for name in MODELS {
+        let golden = &goldens[name];
+        let file = record(&folder().join("real").join(format!("{name}.json")));
+        let file = file["file"].as_str().expect("the file");
+        let Some(model) = model("perplexity", name, file, golden) else { continue };
+        let ids = ids(&golden["ids"]);
+        let request = Request { completion: true, ..Request::user(&*text) };
+        match model.prompt(&request) {
+            Ok(prompt) if prompt.ids == ids => {}
+            _ => all.push(format!("{name}: other ids than the golden's")),
+        }
+        let window = number(&golden["settings"]["window"]) as usize;
+        let sum: f64 = ids.chunks(window).map(|window| surprise(&model, window)).sum();
+        let predicted = ids.len() - ids.len().div_ceil(window);
+        assert_eq!(predicted as f64, number(&golden["predicted"]), "{name}");
+        let (ours, wanted) = ((sum / predicted as f64).exp(), number(&golden["perplexity"]));
+        let part = ours / wanted - 1.0;
+        println!("{name}: perplexity {ours:.4}, golden {wanted:.4} ({:+.3} %)", part * 100.0);
+        if !(part.abs() <= PERPLEXITY) {
+            all.push(format!("{name}: perplexity {ours:.4}, golden {wanted:.4}"));
+        }
+    }
+    assert!(all.is_empty(), "\n{}", all.join("\n"));
+}

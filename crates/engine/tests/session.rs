@@ -1,0 +1,283 @@
+//! Sessions: positions, chunks, threads, limits, cancelling, damaged weights.
+
+mod common;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use common::{bits, open, sink, tiny};
+use recinto_engine::{Kind, Level, Model, OpenOptions, Request, SessionOptions, Stop, Want};
+
+const ARCHITECTURES: [&str; 6] =
+    ["llama-plain", "llama-quant", "qwen2-quant", "qwen3-plain", "gemma3-1b-like", "gemma3-quant"];
+
+fn ids(n: usize) -> Vec<u32> {
+    (0..n as u32).map(|i| (i * 37 + 11) % 250).collect()
+}
+
+/// Logits of the last of `ids`, fed in pieces of the given sizes (the last one repeats).
+fn last_logits(model: &Model, ids: &[u32], sizes: &[usize]) -> Vec<u32> {
+    let mut session = model.session(&SessionOptions::default()).unwrap();
+    let mut left = ids;
+    let mut sizes = sizes.iter().chain(std::iter::repeat(sizes.last().unwrap()));
+    loop {
+        let (now, rest) = left.split_at((*sizes.next().unwrap()).min(left.len()));
+        let out = bits(session.feed(now, Want::Last, &Stop::never()).unwrap());
+        left = rest;
+        if left.is_empty() {
+            return out;
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_for_any_threads_and_chunks() {
+    for name in ARCHITECTURES {
+        let ids = ids(100);
+        let want = last_logits(&open(name, 1), &ids, &[100]);
+        for (threads, sizes) in [(1, vec![1]), (2, vec![100]), (3, vec![7, 1, 30]), (2, vec![33])] {
+            let got = last_logits(&open(name, threads), &ids, &sizes);
+            assert!(got == want, "{name}: {threads} threads, pieces {sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_across_a_page_border() {
+    let model = open("qwen2-plain", 2);
+    let context = model.program().context.unwrap_or(0) as usize;
+    assert!(context >= 300, "the tiny model must reach a second page");
+    let ids = ids(300);
+    assert!(last_logits(&model, &ids, &[300]) == last_logits(&model, &ids, &[255, 1, 1, 43]));
+}
+
+#[test]
+fn the_same_bits_on_every_level() {
+    for name in ARCHITECTURES {
+        let ids = ids(40);
+        let at = |level| {
+            let options =
+                OpenOptions { level: Some(level), threads: Some(1), ..OpenOptions::default() };
+            Model::open(&tiny(name), &options).ok().map(|model| last_logits(&model, &ids, &[40]))
+        };
+        let want = at(Level::Portable).expect("every machine has it");
+        for level in [Level::Avx2, Level::Avx512Vnni] {
+            match at(level) {
+                Some(got) => assert!(got == want, "{name} at {}", level.name()),
+                None => println!("note: this CPU has no level {}", level.name()),
+            }
+        }
+    }
+}
+
+#[test]
+fn all_and_last_agree() {
+    let model = open("llama-plain", 2);
+    let ids = ids(20);
+    let mut session = model.session(&SessionOptions::default()).unwrap();
+    let all = bits(session.feed(&ids, Want::All, &Stop::never()).unwrap());
+    let width = model.program().vocabulary;
+    for n in [1, 7, 20] {
+        let want = &all[(n - 1) * width..n * width];
+        assert!(last_logits(&model, &ids[..n], &[n]) == want, "position {n}");
+    }
+}
+
+#[test]
+fn truncating_goes_back_exactly() {
+    for name in ["llama-plain", "gemma3-1b-like"] {
+        let model = open(name, 1);
+        let ids = ids(30);
+        let mut session = model.session(&SessionOptions::default()).unwrap();
+        session.feed(&ids, Want::None, &Stop::never()).unwrap();
+        session.truncate(12);
+        assert_eq!(session.position(), 12);
+        let again = bits(session.feed(&ids[12..20], Want::Last, &Stop::never()).unwrap());
+        assert!(again == last_logits(&model, &ids[..20], &[20]), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_fed_is_a_named_error() {
+    let model = open("llama-plain", 1);
+    let vocabulary = model.program().vocabulary as u32;
+    let mut session = model.session(&SessionOptions { context: Some(8) }).unwrap();
+    let never = Stop::never();
+    let kind =
+        |result: Result<&mut [f32], recinto_engine::Error>| result.unwrap_err().kind().clone();
+    assert_eq!(kind(session.feed(&[], Want::Last, &never)), Kind::Request);
+    assert_eq!(kind(session.feed(&[vocabulary], Want::Last, &never)), Kind::Request);
+    let overflow = Kind::Overflow { needed: 9, available: 8 };
+    assert_eq!(kind(session.feed(&[1; 9], Want::Last, &never)), overflow);
+    assert_eq!(session.position(), 0);
+    session.feed(&[1; 8], Want::Last, &never).unwrap();
+    assert_eq!(
+        kind(session.feed(&[1], Want::Last, &never)),
+        Kind::Overflow { needed: 1, available: 0 }
+    );
+
+    let context = |n| SessionOptions { context: Some(n) };
+    assert_eq!(*model.session(&context(0)).err().unwrap().kind(), Kind::Request);
+    assert_eq!(*model.session(&context(usize::MAX)).err().unwrap().kind(), Kind::Request);
+    let threads = OpenOptions { threads: Some(0), ..OpenOptions::default() };
+    let error = Model::open(&tiny("llama-plain"), &threads).err().unwrap();
+    assert_eq!(*error.kind(), Kind::Machine);
+}
+
+#[test]
+fn too_long_a_prompt_generates_nothing() {
+    // CTX-01 of the public reports.
+    let model = open("qwen2-plain", 1);
+    let mut session = model.session(&SessionOptions { context: Some(64) }).unwrap();
+    let fact = "La clave del armario es 4711.\n";
+    let filler = "Nada de esto importa. ".repeat(20);
+    let request = Request::user(format!("{fact}{filler}¿Cuál es la clave?"));
+    let mut pieces = 0;
+    let mut count = |_: recinto_engine::Piece<'_>| {
+        pieces += 1;
+        std::ops::ControlFlow::Continue(())
+    };
+    let error = session.reply(&request, &Stop::never(), &mut count).err().unwrap();
+    match error.kind() {
+        Kind::Overflow { needed, available: 64 } => assert!(*needed > 64),
+        other => panic!("{other:?}"),
+    }
+    assert!(error.to_string().contains("64") && !error.to_string().contains("4711"), "{error}");
+    assert_eq!((pieces, session.position()), (0, 0));
+}
+
+#[test]
+fn cancelling_a_long_prompt_returns_soon_and_leaves_a_usable_session() {
+    // EMB-05 of the public reports. The bound is generous: the machine may be busy.
+    let model = open("llama-quant", 2);
+    let context = model.program().context.unwrap() as usize;
+    let long = ids(context);
+    let flag = Arc::new(AtomicBool::new(false));
+    let stop = Stop::new(Arc::clone(&flag), None);
+    let mut session = model.session(&SessionOptions::default()).unwrap();
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(5));
+        flag.store(true, Ordering::Relaxed);
+        Instant::now()
+    });
+    let outcome = session.feed(&long, Want::Last, &stop).map(|_| ());
+    let cancelled = canceller.join().unwrap();
+    if let Err(error) = outcome {
+        assert_eq!(*error.kind(), Kind::Cancelled);
+        assert!(cancelled.elapsed() < Duration::from_secs(2), "{:?}", cancelled.elapsed());
+    }
+    // Whatever was committed is right: going on from there gives the same bits as one run.
+    let at = session.position();
+    session.truncate(at.min(40));
+    let at = session.position();
+    let end = at + 10;
+    let got = bits(session.feed(&long[at..end], Want::Last, &Stop::never()).unwrap());
+    assert!(got == last_logits(&model, &long[..end], &[end]));
+}
+
+#[test]
+fn a_deadline_in_the_past_reads_nothing() {
+    let model = open("llama-plain", 1);
+    let mut session = model.session(&SessionOptions::default()).unwrap();
+    let stop = Stop::never().with_deadline(Some(Instant::now()));
+    let error = session.feed(&[1, 2, 3], Want::Last, &stop).map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), session.position()), (&Kind::Deadline, 0));
+}
+
+#[test]
+fn two_and_eight_threads_share_one_model() {
+    // EMB-03 of the public reports.
+    let model = open("llama-quant", 2);
+    let want = last_logits(&model, &ids(60), &[60]);
+    for callers in [2, 8] {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = (0..callers)
+                .map(|i| {
+                    let model = model.clone();
+                    scope.spawn(move || last_logits(&model, &ids(60), &[7 + i]))
+                })
+                .collect();
+            for run in runs {
+                assert!(run.join().unwrap() == want);
+            }
+        });
+    }
+}
+
+#[test]
+fn damaged_weights_are_located() {
+    let whole = std::fs::read(tiny("llama-plain")).unwrap();
+    let file = recinto_weights::File::from_bytes(whole.clone()).unwrap();
+    let index = file.find("blk.1.ffn_down.weight").unwrap();
+    let at = file.tensor(index).bytes.as_ptr() as usize - file.bytes().as_ptr() as usize;
+    let mut damaged = whole;
+    damaged[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.gguf");
+    std::fs::write(&path, damaged).unwrap();
+    let model = Model::open(&path, &OpenOptions::default()).unwrap();
+    for want in [Want::Last, Want::None] {
+        let mut session = model.session(&SessionOptions::default()).unwrap();
+        let error = session.feed(&ids(9), want, &Stop::never()).map(|_| ()).unwrap_err();
+        let Kind::NonFinite { line, layer } = error.kind() else { panic!("{error}") };
+        let text = model.program().text.lines().nth(*line as usize - 1).unwrap();
+        assert_eq!(*layer, Some(1), "{error}");
+        assert!(text.contains("ffn_down"), "{error}");
+        assert_eq!(session.position(), 0);
+    }
+}
+
+#[test]
+fn a_reply_says_what_made_it() {
+    let model = open("qwen2-plain", 2);
+    let mut request = Request::user("¿Qué hora es?");
+    request.options.max_tokens = 12;
+    request.options.temperature = 0.8;
+    let first = model.reply(&request, &Stop::never(), &mut sink()).unwrap();
+    let seed = first.options.seed.expect("the effective seed");
+    // PROB-11 of the public reports: the reported seed gives the same text again.
+    request.options.seed = Some(seed);
+    let second = model.reply(&request, &Stop::never(), &mut sink()).unwrap();
+    assert_eq!(first.text, second.text);
+    assert_eq!(first.receipt.output, second.receipt.output);
+    let bytes = std::fs::read(tiny("qwen2-plain")).unwrap();
+    assert_eq!(first.digests.weights, recinto_receipt::sha256(&bytes));
+    let text = &model.program().text;
+    assert_eq!(first.digests.architecture, recinto_receipt::sha256(text.as_bytes()));
+    let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    assert_eq!(first.digests.engine, recinto_receipt::sha256(&own));
+    let record = recinto_engine::Receipt::from_bytes(&first.receipt.to_bytes()).unwrap();
+    assert_eq!(record, first.receipt);
+    assert_eq!(first.usage.output_tokens.min(12), first.usage.output_tokens);
+}
+
+#[test]
+fn a_second_turn_reads_only_what_is_new() {
+    let model = open("qwen2-plain", 1);
+    let mut request = Request::user("Hola");
+    request.options.max_tokens = 5;
+    let mut session = model.session(&SessionOptions::default()).unwrap();
+    let first = session.reply(&request, &Stop::never(), &mut sink()).unwrap();
+    assert_eq!(first.usage.cached_tokens, 0);
+    let again = session.reply(&request, &Stop::never(), &mut sink()).unwrap();
+    assert_eq!(again.usage.cached_tokens, again.usage.prompt_tokens - 1);
+    assert_eq!(again.text, first.text);
+}
+
+#[test]
+fn a_sink_that_breaks_ends_the_reply() {
+    let model = open("qwen2-plain", 1);
+    let mut request = Request::user("Hola");
+    request.options.max_tokens = 200;
+    let mut stop_at_once = |_: recinto_engine::Piece<'_>| std::ops::ControlFlow::Break(());
+    let reply = model.reply(&request, &Stop::never(), &mut stop_at_once).unwrap();
+    if !reply.text.is_empty() {
+        assert_eq!(reply.finish, recinto_engine::Finish::Cancelled);
+        assert!(reply.usage.output_tokens < 200);
+    }
+}

@@ -1,0 +1,176 @@
+//! Attention against a naive one in f64, and bit for bit between levels, threads and chunks.
+
+mod common;
+
+use common::{Random, machines, same};
+use recinto_kernels::{Attend, Kernels, Kv, Level, Machine, Stop};
+
+struct Case {
+    name: &'static str,
+    heads: usize,
+    kv_heads: usize,
+    key_dim: usize,
+    value_dim: usize,
+    n: usize,
+    window: Option<usize>,
+    softcap: Option<f32>,
+}
+
+const CASES: &[Case] = &[
+    case("one position", 2, 2, 16, 16, 1, None, None),
+    case("groups of seven", 14, 2, 64, 64, 40, None, None),
+    case("groups of three, over a page", 9, 3, 32, 32, 300, None, None),
+    case("one key head, over two pages", 4, 1, 48, 80, 530, None, None),
+    case("odd sizes", 3, 3, 7, 5, 65, None, None),
+    case("window within a page", 4, 2, 16, 16, 90, Some(17), None),
+    case("window over page borders", 4, 1, 16, 24, 600, Some(200), None),
+    case("window of one", 2, 1, 8, 8, 260, Some(1), None),
+    case("window of whole pages", 2, 1, 8, 8, 700, Some(256), None),
+    case("soft cap", 4, 2, 16, 16, 280, None, Some(5.0)),
+    case("large group", 24, 2, 16, 16, 33, None, None),
+    case("group of eleven", 11, 1, 16, 16, 33, None, None),
+];
+
+#[allow(clippy::too_many_arguments)]
+const fn case(
+    name: &'static str,
+    heads: usize,
+    kv_heads: usize,
+    key_dim: usize,
+    value_dim: usize,
+    n: usize,
+    window: Option<usize>,
+    softcap: Option<f32>,
+) -> Case {
+    Case { name, heads, kv_heads, key_dim, value_dim, n, window, softcap }
+}
+
+impl Case {
+    fn attend(&self) -> Attend {
+        let scale = 1.0 / (self.key_dim as f32).sqrt();
+        Attend { heads: self.heads, window: self.window, scale, softcap: self.softcap }
+    }
+
+    /// All positions, fed `chunk` at a time.
+    fn run(&self, machine: &Machine, [q, k, v]: [&[f32]; 3], chunk: usize) -> Vec<f32> {
+        let (kw, vw) = (self.kv_heads * self.key_dim, self.kv_heads * self.value_dim);
+        let (qw, ow) = (self.heads * self.key_dim, self.heads * self.value_dim);
+        let mut kv = Kv::new(self.kv_heads, self.key_dim, self.value_dim);
+        let mut out = vec![0.0; self.n * ow];
+        for start in (0..self.n).step_by(chunk) {
+            let end = self.n.min(start + chunk);
+            kv.reserve(end).unwrap();
+            kv.store(start, &k[start * kw..end * kw], &v[start * vw..end * vw]);
+            let (q, out) = (&q[start * qw..end * qw], &mut out[start * ow..end * ow]);
+            machine.attend(&Stop::never(), q, &kv, start, &self.attend(), out).unwrap();
+        }
+        out
+    }
+
+    fn inputs(&self, random: &mut Random) -> [Vec<f32>; 3] {
+        [
+            random.values(self.n * self.heads * self.key_dim),
+            random.values(self.n * self.kv_heads * self.key_dim),
+            random.values(self.n * self.kv_heads * self.value_dim),
+        ]
+    }
+}
+
+/// As stored: through bf16.
+fn stored(x: f32) -> f64 {
+    f64::from(recinto_quant::bf16_to_f32(recinto_quant::f32_to_bf16(x)))
+}
+
+fn naive(c: &Case, q: &[f32], k: &[f32], v: &[f32]) -> Vec<f64> {
+    let a = c.attend();
+    let mut out = Vec::new();
+    for p in 0..c.n {
+        for h in 0..c.heads {
+            let g = h / (c.heads / c.kv_heads);
+            let first = c.window.map_or(0, |w| (p + 1).saturating_sub(w));
+            let q = &q[(p * c.heads + h) * c.key_dim..][..c.key_dim];
+            let scores: Vec<f64> = (first..=p)
+                .map(|j| {
+                    let k = &k[(j * c.kv_heads + g) * c.key_dim..][..c.key_dim];
+                    let s: f64 = q.iter().zip(k).map(|(q, k)| f64::from(*q) * stored(*k)).sum();
+                    let s = s * f64::from(a.scale);
+                    a.softcap.map_or(s, |cap| f64::from(cap) * (s / f64::from(cap)).tanh())
+                })
+                .collect();
+            let m = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let z: f64 = scores.iter().map(|s| (s - m).exp()).sum();
+            for d in 0..c.value_dim {
+                let of = |j: usize| stored(v[((first + j) * c.kv_heads + g) * c.value_dim + d]);
+                let sum: f64 = scores.iter().enumerate().map(|(j, s)| (s - m).exp() * of(j)).sum();
+                out.push(sum / z);
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn agrees_with_the_naive_one() {
+    let mut random = Random(11);
+    for c in CASES {
+        let [q, k, v] = c.inputs(&mut random);
+        let want = naive(c, &q, &k, &v);
+        for (name, machine) in machines() {
+            let got = c.run(&machine, [&q, &k, &v], c.n);
+            for (i, (got, want)) in got.iter().zip(&want).enumerate() {
+                let error = (f64::from(*got) - want).abs();
+                assert!(error < 2e-5, "{name}, {}: value {i} is off by {error:e}", c.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn same_bits_for_any_chunking_and_level() {
+    let mut random = Random(12);
+    let slow = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    for c in CASES {
+        for kind in ["ordinary", "steep", "not a number"] {
+            let [mut q, k, mut v] = c.inputs(&mut random);
+            match kind {
+                "steep" => q.iter_mut().for_each(|q| *q *= 60.0),
+                "not a number" => {
+                    let (half, third) = (v.len() / 2, q.len() / 3);
+                    v[half] = f32::NAN;
+                    v[half / 2] = f32::INFINITY;
+                    q[third] = f32::INFINITY;
+                    q[third / 2] = f32::NAN;
+                }
+                _ => {}
+            }
+            let want = c.run(&slow, [&q, &k, &v], c.n);
+            for (name, machine) in machines() {
+                for chunk in [1, 3, 64, 257, c.n] {
+                    // One by one is slow on the longer ones; their borders are in the others.
+                    if chunk < 64 && c.n > 300 {
+                        continue;
+                    }
+                    let got = c.run(&machine, [&q, &k, &v], chunk);
+                    if let Err(e) = same(&got, &want) {
+                        panic!("{name}, {}, {kind}, by {chunk}: {e}", c.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_attention() {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    let c = &CASES[1];
+    let [q, k, v] = c.inputs(&mut Random(13));
+    let mut kv = Kv::new(c.kv_heads, c.key_dim, c.value_dim);
+    kv.reserve(c.n).unwrap();
+    kv.store(0, &k, &v);
+    let machine = Machine::new(Kernels::detect(), 2);
+    let mut out = vec![0.0; c.n * c.heads * c.value_dim];
+    let stop = Stop::new(Arc::new(AtomicBool::new(true)), None);
+    assert!(machine.attend(&stop, &q, &kv, 0, &c.attend(), &mut out).is_err());
+}

@@ -1,0 +1,163 @@
+//! Vocabularies that contradict themselves are refused with a typed error.
+
+mod common;
+
+use common::{byte_level, scored, try_build};
+use recinto_testkit::gguf::{Builder, Value};
+use recinto_tokenizer::Kind;
+
+const TYPES: &str = "tokenizer.ggml.token_type";
+const MERGES: &str = "tokenizer.ggml.merges";
+
+fn bpe() -> Builder {
+    byte_level("gpt-2", &[("a", "b")], &[])
+}
+
+fn spm() -> Builder {
+    scored(&[("▁", -1.0, 1)])
+}
+
+#[test]
+fn faults_have_a_kind_and_a_name() {
+    let long = format!("<{}>", "x".repeat(600));
+    let cases: Vec<(&str, Builder, Kind, &str)> = vec![
+        ("nothing", Builder::new(), Kind::Missing, "`tokenizer.ggml.model`"),
+        ("bert", bpe().replace("tokenizer.ggml.model", "bert"), Kind::Unsupported, "`bert`"),
+        ("rwkv", bpe().replace("tokenizer.ggml.model", "rwkv"), Kind::Unsupported, "`rwkv`"),
+        (
+            "an unknown splitter",
+            bpe().replace("tokenizer.ggml.pre", "qwen-vieja"),
+            Kind::Unsupported,
+            "`qwen-vieja`",
+        ),
+        ("pre is a number", bpe().replace("tokenizer.ggml.pre", 7u32), Kind::WrongType, "pre"),
+        ("no tokens", bpe().without("tokenizer.ggml.tokens"), Kind::Missing, "tokens"),
+        (
+            "an empty list",
+            bpe().replace("tokenizer.ggml.tokens", Value::ArrayOf(8, vec![])),
+            Kind::Invalid,
+            "no pieces",
+        ),
+        (
+            "tokens are numbers",
+            bpe().replace("tokenizer.ggml.tokens", vec![1u32, 2]),
+            Kind::WrongType,
+            "wrong element type",
+        ),
+        (
+            "types are u8",
+            bpe().replace(TYPES, vec![1u8; 257]),
+            Kind::WrongType,
+            "wrong element type",
+        ),
+        ("types are text", bpe().replace(TYPES, "normal"), Kind::WrongType, "token_type"),
+        (
+            "too few types",
+            bpe().replace(TYPES, vec![1i32; 256]),
+            Kind::Invalid,
+            "256 values for 257",
+        ),
+        ("type 9", bpe().replace(TYPES, vec![9i32; 257]), Kind::Invalid, "type 9"),
+        ("no merges", bpe().without(MERGES), Kind::Missing, "merges"),
+        ("merges are numbers", bpe().replace(MERGES, vec![0i32]), Kind::WrongType, "element type"),
+        ("one part", bpe().replace(MERGES, vec!["ab"]), Kind::Invalid, "merge 0 `ab`"),
+        (
+            "unknown part",
+            bpe().replace(MERGES, vec!["a b", "a zz"]),
+            Kind::Invalid,
+            "merge 1 `a zz`",
+        ),
+        ("unknown result", bpe().replace(MERGES, vec!["b a"]), Kind::Invalid, "merge 0 `b a`"),
+        (
+            "eos out of range",
+            bpe().key("tokenizer.ggml.eos_token_id", 257u32),
+            Kind::Invalid,
+            "eos_token_id` is 257",
+        ),
+        (
+            "bos far out of range",
+            bpe().key("tokenizer.ggml.bos_token_id", 1u64 << 32),
+            Kind::Invalid,
+            "bos_token_id",
+        ),
+        (
+            "bos is text",
+            bpe().key("tokenizer.ggml.bos_token_id", "<s>"),
+            Kind::WrongType,
+            "bos_token_id",
+        ),
+        (
+            "add_bos is a number",
+            bpe().key("tokenizer.ggml.add_bos_token", 1u32),
+            Kind::WrongType,
+            "add_bos_token",
+        ),
+        ("no scores", spm().without("tokenizer.ggml.scores"), Kind::Missing, "scores"),
+        (
+            "scores are u8",
+            spm().replace("tokenizer.ggml.scores", vec![1u8; 260]),
+            Kind::WrongType,
+            "wrong element type",
+        ),
+        (
+            "9 scores",
+            spm().replace("tokenizer.ggml.scores", vec![1f32; 9]),
+            Kind::Invalid,
+            "9 values for 260",
+        ),
+        (
+            "a score that is no number",
+            spm().replace("tokenizer.ggml.scores", vec![f32::NAN; 260]),
+            Kind::Invalid,
+            "score of piece 0",
+        ),
+        (
+            "an endless special",
+            byte_level("gpt-2", &[], &[(&long, common::CONTROL)]),
+            Kind::Invalid,
+            "602 bytes",
+        ),
+        (
+            "vocab_size without a list",
+            Builder::new().key("tokenizer.ggml.model", "gpt2").key("tiny.vocab_size", 1u64 << 32),
+            Kind::Missing,
+            "tokens",
+        ),
+    ];
+    for (name, builder, kind, part) in cases {
+        let error = try_build(&builder).err().unwrap_or_else(|| panic!("{name} was accepted"));
+        assert_eq!(error.kind(), kind, "{name}: {error}");
+        assert!(error.to_string().contains(part), "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_is_unusual_is_noted() {
+    let tokenizer = try_build(&bpe().without("tokenizer.ggml.pre")).expect("the default splitter");
+    assert!(tokenizer.notes()[0].contains("no pre-tokenizer"), "{:?}", tokenizer.notes());
+    assert_eq!(tokenizer.describe().pre, "default");
+
+    let repeated = byte_level("gpt-2", &[], &[("uno", 4), ("uno", 4)]);
+    let tokenizer = try_build(&repeated).expect("repeated pieces");
+    assert!(tokenizer.notes()[0].contains("more than once"), "{:?}", tokenizer.notes());
+    assert_eq!(tokenizer.find("uno"), Some(257), "the last one");
+    assert_eq!(tokenizer.encode("uno", &[]).expect("encodes")[0].id, 257);
+}
+
+#[test]
+fn ids_and_bytes_that_are_not_there() {
+    let tokenizer = try_build(&bpe()).expect("sound");
+    assert_eq!(tokenizer.decode(&[0, 257]).expect_err("no such id").kind(), Kind::Argument);
+    assert_eq!(tokenizer.piece(257), None);
+    assert_eq!(tokenizer.kind(u32::MAX), None);
+    assert!(!tokenizer.is_special(u32::MAX));
+    // No byte pieces and nothing for the unknown.
+    let builder = Builder::new()
+        .key("tokenizer.ggml.model", "llama")
+        .key("tokenizer.ggml.tokens", vec!["▁a"])
+        .key("tokenizer.ggml.scores", vec![0f32]);
+    let tokenizer = try_build(&builder).expect("sound");
+    assert_eq!(tokenizer.encode("z", &[]).expect_err("no piece").kind(), Kind::Unencodable);
+    let message = tokenizer.encode("zorro", &[]).expect_err("no piece").to_string();
+    assert!(!message.contains("zorro"), "no prompt text in errors: {message}");
+}

@@ -1,0 +1,239 @@
+//! Rules of tokenizers on vocabularies small enough to see.
+
+mod common;
+
+use common::{CONTROL, NORMAL, UNUSED, USER, build, byte_level, named, pieces, scored};
+use recinto_tokenizer::PieceKind;
+
+const MARKS: &[(&str, i32)] = &[
+    ("<|im_start|>", CONTROL),
+    ("<|im_end|>", CONTROL),
+    ("<think>", USER),
+    ("</think>", USER),
+    ("[TOOL]", USER),
+    ("<td>", USER),
+    ("    ", USER),
+    ("ilÖveyou", USER),
+    ("<reserved>", UNUSED),
+    ("<|im", USER),
+];
+
+#[test]
+fn merges_go_by_rank_and_then_from_the_left() {
+    let merges =
+        [("o", "l"), ("h", "o"), ("ho", "l"), ("ol", "a"), ("h", "ola"), ("a", "a"), ("aa", "aa")];
+    let tokenizer = build(&byte_level("gpt-2", &merges, &[]));
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("the better rank wins", "hola", &["hola"]),
+        ("equal pairs from the left", "aaa", &["aa", "a"]),
+        ("merged again", "aaaaa", &["aaaa", "a"]),
+        ("nothing to merge", "xyz", &["x", "y", "z"]),
+        ("a space belongs to the word after it", "h ola", &["h", "Ġ", "ola"]),
+        ("bytes of ñ", "ñ", &["Ã", "±"]),
+        ("empty", "", &[]),
+    ];
+    for (name, text, want) in cases {
+        assert_eq!(pieces(&tokenizer, text), *want, "{name}");
+    }
+}
+
+#[test]
+fn content_never_makes_a_special() {
+    let tokenizer = build(&byte_level("qwen2", &[("h", "i")], MARKS));
+    let special = ["<|im_start|>", "<|im_end|>", "<think>", "</think>", "[TOOL]", "<reserved>"];
+    for piece in special {
+        let id = tokenizer.find(piece).expect(piece);
+        assert!(tokenizer.is_special(id), "{piece}");
+        let tokens = tokenizer.encode_plain(&format!("a{piece}b")).expect(piece);
+        assert!(tokens.iter().all(|token| !tokenizer.is_special(token.id)), "{piece}");
+    }
+    for piece in ["<td>", "    ", "ilÖveyou"] {
+        let id = tokenizer.find(piece).expect(piece);
+        assert!(!tokenizer.is_special(id), "{piece}");
+        let tokens = tokenizer.encode_plain(&format!("a{piece}b")).expect(piece);
+        assert!(tokens.iter().any(|token| token.id == id), "{piece} is text that is matched");
+    }
+}
+
+#[test]
+fn content_is_where_the_ranges_say() {
+    let tokenizer = build(&byte_level("qwen2", &[("h", "i"), ("i", "<")], MARKS));
+    let text = "<|im_start|>hi<|im_end|>";
+    let (start, end) = ("<|im_start|>", "<|im_end|>");
+    // Without its control piece, `<|im_end|>` leaves room for the shorter `<|im`, which is text.
+    let broken = ["hi", "<|im", "_", "e", "n", "d", "|", ">"];
+    let cases: &[(&str, Vec<std::ops::Range<usize>>, Vec<&str>)] = &[
+        ("none", vec![], vec![start, "hi", end]),
+        ("the word", vec![12..14], vec![start, "hi", end]),
+        ("one byte of the mark", vec![23..24], [&[start][..], &broken].concat()),
+        ("out of order, overlapping", vec![16..24, 12..18], [&[start][..], &broken].concat()),
+        ("empty ranges are no content", vec![16..16, 24..24], vec![start, "hi", end]),
+    ];
+    for (name, content, want) in cases {
+        assert_eq!(named(&tokenizer, text, content), *want, "{name}");
+    }
+    for bad in [3..99, std::ops::Range { start: 5, end: 4 }] {
+        let error = tokenizer.encode(text, std::slice::from_ref(&bad)).expect_err("bad range");
+        assert_eq!(error.kind(), recinto_tokenizer::Kind::Argument, "{bad:?}");
+    }
+}
+
+#[test]
+fn words_merge_across_the_border_of_content() {
+    let tokenizer = build(&byte_level("qwen2", &[("h", "o"), ("l", "a"), ("ho", "la")], MARKS));
+    for content in [0..0, 0..2, 2..4, 1..3, 0..4] {
+        let got = named(&tokenizer, "hola", std::slice::from_ref(&content));
+        assert_eq!(got, ["hola"], "{content:?}");
+    }
+}
+
+#[test]
+fn longer_specials_win_anywhere() {
+    let extra = [("<a>", CONTROL), ("<a><b>", CONTROL), ("><b><c", CONTROL), ("<c>", CONTROL)];
+    let tokenizer = build(&byte_level("gpt-2", &[], &extra));
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("longest", "<a><b>x", &["<a><b>", "x"]),
+        ("equal lengths: the left one", "<a><b><c>", &["<a><b>", "<c>"]),
+        ("not broken by a shorter one", "<a<a>", &["<", "a", "<a>"]),
+        ("next to each other", "<a><a><c>", &["<a>", "<a>", "<c>"]),
+    ];
+    for (name, text, want) in cases {
+        assert_eq!(pieces(&tokenizer, text), *want, "{name}");
+    }
+}
+
+#[test]
+fn merging_never_makes_a_special() {
+    // Hostile or careless: the merges of a vocabulary spell a control piece.
+    let merges = [("<", "x"), ("<x", ">")];
+    let builder = byte_level("gpt3-finnish", &merges, &[]);
+    let mut kinds = vec![NORMAL; 258];
+    kinds[257] = CONTROL;
+    let tokenizer = build(&builder.replace("tokenizer.ggml.token_type", kinds));
+    let text = "<x>";
+    assert_eq!(named(&tokenizer, text, &[]), ["<x>"], "as scaffold");
+    assert_eq!(named(&tokenizer, text, std::slice::from_ref(&(0..3))), ["<x", ">"], "as content");
+
+    let rows = [
+        ("<", -1.0, NORMAL),
+        ("/", -1.0, NORMAL),
+        ("s", -1.0, NORMAL),
+        (">", -1.0, NORMAL),
+        ("</", -2.0, NORMAL),
+        ("</s", -3.0, NORMAL),
+    ];
+    let tokenizer = build(&scored(&rows).key("tokenizer.ggml.add_space_prefix", false));
+    assert_eq!(named(&tokenizer, "</s>", &[]), ["</s>"], "scored, as scaffold");
+    let plain = named(&tokenizer, "</s>", std::slice::from_ref(&(0..4)));
+    assert_eq!(plain, ["</s", ">"], "scored, as content");
+}
+
+#[test]
+fn added_words_come_back_whole() {
+    // huggingface/tokenizers#1392: the Ö was read as a byte.
+    let tokenizer = build(&byte_level("gpt-2", &[], MARKS));
+    for text in ["ilÖveyou", "¿ilÖveyou? sí, ilÖveyou", "Öl"] {
+        let ids: Vec<u32> =
+            tokenizer.encode(text, &[]).expect(text).iter().map(|token| token.id).collect();
+        assert_eq!(tokenizer.decode(&ids).expect(text), text);
+    }
+}
+
+#[test]
+fn no_bos_without_a_key() {
+    // ggml-org/llama.cpp#7898: BOS fell back to id 11, which is a comma.
+    let tokenizer = build(&byte_level("qwen2", &[], MARKS));
+    assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (None, false));
+    let tokenizer = build(&byte_level("llama-bpe", &[], MARKS));
+    assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (None, false), "asked for, but not named");
+    assert_eq!(tokenizer.notes().len(), 1, "{:?}", tokenizer.notes());
+    let with = byte_level("llama-bpe", &[], MARKS).key("tokenizer.ggml.bos_token_id", 256u32);
+    let tokenizer = build(&with);
+    assert_eq!((tokenizer.bos(), tokenizer.add_bos()), (Some(256), true));
+    let off = build(&with.key("tokenizer.ggml.add_bos_token", false));
+    assert!(!off.add_bos());
+}
+
+#[test]
+fn ends_are_found_by_key_and_by_piece() {
+    let extra = [
+        ("<|im_end|>", USER),
+        ("</s>", NORMAL),
+        ("fin", NORMAL),
+        ("<|eom_id|>", CONTROL),
+        ("<|file_sep|>", USER),
+    ];
+    let tokenizer =
+        build(&byte_level("gpt-2", &[], &extra).key("tokenizer.ggml.eos_token_id", 258u32));
+    assert_eq!(tokenizer.ends(), [256, 257, 258, 259, 260]);
+    assert_eq!(tokenizer.eos(), Some(258));
+    assert_eq!(tokenizer.kind(257), Some(PieceKind::Control), "wrongly marked in the file");
+    // Where calls and returns have marks of their own, <|end|> ends a message, not a reply.
+    let extra = [("<|end|>", CONTROL), ("<|return|>", CONTROL), ("<|call|>", CONTROL)];
+    assert_eq!(build(&byte_level("gpt-4o", &[], &extra)).ends(), [257, 258]);
+}
+
+#[test]
+fn spaces_of_scored_vocabularies() {
+    let rows = [
+        ("▁", -1.0, NORMAL),
+        ("a", -2.0, NORMAL),
+        ("▁a", -3.0, NORMAL),
+        ("b", -4.0, NORMAL),
+        ("ab", -1.5, NORMAL),
+        ("▁▁", -9.0, NORMAL),
+    ];
+    let prefix = build(&scored(&rows));
+    let bare = build(&scored(&rows).key("tokenizer.ggml.add_space_prefix", false));
+    let cases: &[(&str, &str, &[&str], &[&str])] = &[
+        ("one word", "a", &["▁a"], &["a"]),
+        ("a better score wins", "ab", &["▁", "ab"], &["ab"]),
+        ("runs of spaces", "  b", &["▁▁", "▁", "b"], &["▁▁", "b"]),
+        ("bytes where no piece is", "ñ", &["▁", "<0xC3>", "<0xB1>"], &["<0xC3>", "<0xB1>"]),
+        (
+            "the prefix comes after every special",
+            "<s>a</s>b",
+            &["<s>", "▁a", "</s>", "▁", "b"],
+            &["<s>", "a", "</s>", "b"],
+        ),
+        (
+            "a byte piece is never spelled",
+            "<0x0A>",
+            &["▁", "<0x3C>", "<0x30>", "<0x78>", "<0x30>", "<0x41>", "<0x3E>"],
+            &["<0x3C>", "<0x30>", "<0x78>", "<0x30>", "<0x41>", "<0x3E>"],
+        ),
+    ];
+    for (name, text, with, without) in cases {
+        assert_eq!(pieces(&prefix, text), *with, "{name}");
+        assert_eq!(pieces(&bare, text), *without, "{name}, no prefix");
+        for tokenizer in [&prefix, &bare] {
+            let tokens = tokenizer.encode(text, &[]).expect(name);
+            let mut at = 0;
+            for token in &tokens {
+                assert!(token.start == at && token.end >= token.start, "{name}: {tokens:?}");
+                at = token.end;
+            }
+            assert_eq!(at as usize, text.len(), "{name}");
+        }
+    }
+    assert_eq!((prefix.bos(), prefix.eos(), prefix.add_bos()), (Some(1), Some(2), true));
+    assert_eq!(prefix.kind(3), Some(PieceKind::Byte));
+}
+
+#[test]
+fn white_space_after_specials_of_phi_3() {
+    let rows = [
+        ("<|user|>", 0.0, CONTROL),
+        ("▁", -1.0, NORMAL),
+        ("a", -2.0, NORMAL),
+        ("▁a", -3.0, NORMAL),
+    ];
+    let builder = scored(&rows);
+    let text = "<|user|>\n a<s> a";
+    let plain = build(&builder);
+    assert_eq!(pieces(&plain, text), ["<|user|>", "▁", "<0x0A>", "▁a", "<s>", "▁", "▁a"]);
+    let strips = build(&builder.key("general.name", "Phi-3 mini"));
+    assert_eq!(pieces(&strips, text), ["<|user|>", "▁a", "<s>", "▁", "▁a"]);
+    let tokens = strips.encode(text, &[]).expect("encodes");
+    assert_eq!((tokens[0].start, tokens[0].end), (0, 10), "its range holds what it swallowed");
+}
