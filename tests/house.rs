@@ -173,7 +173,7 @@ fn unsafe_is_in_the_ledger() {
     for path in sources().iter().filter(|path| *path != Path::new("tests/house.rs")) {
         let (name, source) = (path.display().to_string(), text(path));
         let lines: Vec<&str> = source.lines().collect();
-        for (at, line) in lines.iter().enumerate().filter(|(_, line)| opens_unsafe(line)) {
+        for at in (0..lines.len()).filter(|at| opens_unsafe(lines[*at])) {
             let room = ["crates/os/src/", "crates/kernels/src/"];
             assert!(room.iter().any(|room| name.starts_with(room)), "{name}:{} is unsafe", at + 1);
             let near = &lines[at.saturating_sub(8)..=at];
@@ -276,6 +276,23 @@ fn both_readmes_say_the_same() {
     assert_eq!(table_rows(&english), table_rows(&spanish), "rows of tables");
     let first = left.iter().find(|item| item.contains("make demo")).expect("make demo");
     assert!(first.find("make demo") < first.find("make test"), "demo first, then test");
+}
+
+#[test]
+fn the_readme_has_the_exit_codes() {
+    let codes = |page: &str| -> Vec<(u8, String)> {
+        let page = text(page);
+        rows(&page)
+            .filter(|cells| cells.len() == 2)
+            .filter_map(|cells| Some((cells[0].parse().ok()?, cells[1].to_owned())))
+            .collect()
+    };
+    let (docs, english, spanish) =
+        (codes("docs/exit-codes.md"), codes("README.md"), codes("README.es.md"));
+    assert!(docs.len() > 5, "docs/exit-codes.md has its table");
+    assert_eq!(english, docs);
+    let numbers = |rows: Vec<(u8, String)>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
+    assert_eq!(numbers(spanish), numbers(docs));
 }
 
 #[test]

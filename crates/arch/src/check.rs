@@ -165,9 +165,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn cases(&self, cases: &[(Case, Expr)], span: Span) -> Result<(), Error> {
-        let twice = |i: usize| cases[..i].iter().any(|(case, _)| *case == cases[i].0);
-        if (0..cases.len()).any(twice) {
+    fn cases(&self, cases: &[(Vec<Case>, Expr)], span: Span) -> Result<(), Error> {
+        let all: Vec<&Case> = cases.iter().flat_map(|(values, _)| values).collect();
+        if (0..all.len()).any(|i| all[..i].contains(&all[i])) {
             let what = "a value of `match` is given twice";
             return Err(self.source.error(Kind::Syntax, span, what));
         }
@@ -246,7 +246,8 @@ impl<'a> Checker<'a> {
                 most if most == least => least.to_string(),
                 most => format!("{least} or {most}"),
             };
-            let what = format!("`{}` takes {wanted} inputs, {count} given", row.name);
+            let noun = if wanted == "1" { "input" } else { "inputs" };
+            let what = format!("`{}` takes {wanted} {noun}, {count} given", row.name);
             return Err(self.source.error(Kind::Syntax, step.span, what));
         }
         for (input, takes) in step.inputs.iter().zip(row.inputs) {

@@ -154,7 +154,11 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let limit = if word.len() <= 4 { 1 } else { 2 };
+    let limit = match word.len() {
+        0..=2 => 0,
+        3..=4 => 1,
+        _ => 2,
+    };
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         if word.len() > 64 || candidate.len().abs_diff(word.len()) > limit {

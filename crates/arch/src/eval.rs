@@ -57,6 +57,7 @@ pub(crate) struct Scope<'a> {
     /// `llama.` and the like.
     pub prefix: String,
     pub layers: usize,
+    ast: &'a Ast,
     values: HashMap<&'a str, Value>,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Scope<'a> {
     ) -> Result<Scope<'a>> {
         let prefix = format!("{}.", ast.serves);
         let values = HashMap::new();
-        let mut scope = Scope { source, metadata, prefix, layers, values };
+        let mut scope = Scope { source, metadata, prefix, layers, ast, values };
         for header in &ast.header {
             let words = ast.is_selector(&header.name);
             let value = scope.form(&header.expr, words)?;
@@ -249,8 +250,21 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// How an error names what an expression reads; a header's name with the key behind it.
     fn key_of(&self, expr: &Expr) -> Option<String> {
         match &expr.node {
+            Node::Name(name) if self.values.contains_key(name.as_str()) => {
+                let header = self.ast.header.iter().find(|h| h.name == *name)?;
+                let mut key = None;
+                header.expr.walk(&mut |e| match &e.node {
+                    Node::Name(inner) if !self.values.contains_key(inner.as_str()) => {
+                        key = key.take().or(Some(self.key(inner)));
+                    }
+                    Node::Key(inner) => key = key.take().or(Some(inner.clone())),
+                    _ => {}
+                });
+                Some(key.map_or(format!("`{name}`"), |key| format!("`{name}` (key `{key}`)")))
+            }
             Node::Name(name) => Some(format!("`{}`", self.key(name))),
             Node::Key(key) => Some(format!("`{key}`")),
             _ => None,
@@ -267,7 +281,7 @@ impl<'a> Scope<'a> {
     fn matching(
         &self,
         on: &Expr,
-        cases: &[(Case, Expr)],
+        cases: &[(Vec<Case>, Expr)],
         otherwise: &Option<Box<Expr>>,
         words: bool,
     ) -> Result<Value> {
@@ -280,12 +294,14 @@ impl<'a> Scope<'a> {
         // tables without end.
         let mut settled: HashMap<usize, Value> = HashMap::new();
         let mut one = |value: &Value, layer: Option<usize>| -> Result<Value> {
-            let found = cases.iter().position(|(case, _)| !missing && case.holds(value));
+            let found =
+                cases.iter().position(|(any, _)| !missing && any.iter().any(|c| c.holds(value)));
             let expr = match (found, otherwise) {
                 (Some(at), _) => &cases[at].1,
                 (None, Some(expr)) => expr,
                 (None, None) => {
-                    let known: Vec<String> = cases.iter().map(|(case, _)| case.show()).collect();
+                    let known: Vec<String> =
+                        cases.iter().flat_map(|(any, _)| any).map(Case::show).collect();
                     let name = self.key_of(on).unwrap_or_else(|| "the value".to_owned());
                     let shown = value.show();
                     let what = format!("{name} is {shown}; this file handles {}", known.join(", "));

@@ -36,7 +36,7 @@ pub(crate) enum Node {
     First(Vec<(Expr, Expr)>, Box<Expr>),
     Every(Box<Expr>, Box<Expr>, Box<Expr>),
     Where(Box<Expr>, Box<Expr>, Box<Expr>),
-    Match(Box<Expr>, Vec<(Case, Expr)>, Option<Box<Expr>>),
+    Match(Box<Expr>, Vec<(Vec<Case>, Expr)>, Option<Box<Expr>>),
 }
 
 /// What a value is compared with in `match`.
@@ -232,8 +232,7 @@ impl<'a> Reader<'a> {
                 values.push(self.case()?);
             }
             self.want(':')?;
-            let expr = self.sum()?;
-            cases.extend(values.into_iter().map(|value| (value, expr.clone())));
+            cases.push((values, self.sum()?));
         }
         if cases.is_empty() {
             return Err(self.expected("`VALUE: EXPR`"));

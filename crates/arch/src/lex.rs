@@ -110,7 +110,9 @@ pub(crate) fn line(source: Source, number: u32, line: &str) -> Result<Vec<Token>
             }
             _ => {
                 let c = line[at..].chars().next().unwrap_or('\u{fffd}');
-                let what = format!("the character `{}` has no meaning here", c.escape_default());
+                let shown: String =
+                    if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+                let what = format!("the character `{shown}` has no meaning here");
                 return Err(source.error(Kind::Syntax, span(at + c.len_utf8()), what));
             }
         };

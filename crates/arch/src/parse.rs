@@ -489,8 +489,11 @@ impl<'a> Parser<'a> {
             let what = format!("`{word}` is no output; `logits`, `hidden` and `scores` are");
             return Err(self.error(Kind::Unknown, span, what));
         };
-        if self.output.is_some() || self.open.is_some() {
-            let what = "`output` stands once, outside of blocks";
+        if let Some(open) = &self.open {
+            return Err(self.error(Kind::Syntax, open.span, "a block without its `end`"));
+        }
+        if self.output.is_some() {
+            let what = "a second `output` line";
             return Err(self.error(Kind::Syntax, start, what));
         }
         self.output = Some((kind, span));

@@ -296,4 +296,12 @@ impl Instruction {
             | Op::Gated { out, .. } => *out,
         }
     }
+
+    /// Slot and width of the input, if this is a linear step.
+    pub fn linear_input(&self) -> Option<(Slot, usize)> {
+        match self.op {
+            Op::Linear { x, cols, .. } => Some((x, cols)),
+            _ => None,
+        }
+    }
 }

@@ -227,7 +227,10 @@ fn mutations_never_panic() {
                 match random(4) {
                     0 => drop(chars.drain(at..(at + random(12)).min(chars.len()))),
                     1 => drop(chars.splice(at..at, bits[random(bits.len())].chars())),
-                    2 => chars.swap(at, (at * 7 + 3) % text.len().min(chars.len())),
+                    2 => {
+                        let other = (at * 7 + 3) % chars.len();
+                        chars.swap(at, other);
+                    }
                     _ => {
                         let part: Vec<char> =
                             chars[at..(at + random(40)).min(chars.len())].to_vec();

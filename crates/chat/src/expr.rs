@@ -248,7 +248,7 @@ impl<'p> Run<'p> {
         match callee {
             Value::Macro(closure) => self.call_macro(closure, args),
             Value::Function(function) => functions::call(self, *function, args),
-            Value::Method(bound) => methods::call(self, &bound.0, bound.1, args),
+            Value::Method(bound) => methods::call(&bound.0, bound.1, args),
             Value::Undefined(name) => Err(self.undefined(*name)),
             _ => Err(Error::operation(format!("{} cannot be called", callee.type_name()))),
         }

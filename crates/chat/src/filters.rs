@@ -267,11 +267,11 @@ fn int(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     Ok(found.map_or_else(|| default.unwrap_or(Value::Int(0)), Value::Int))
 }
 
-fn items(run: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
+fn items(_: &mut Run, subject: Value, args: Arguments) -> Result<Value, Error> {
     args.none("items")?;
     match &subject {
         Value::Undefined(_) => Value::sequence(Vec::new(), Form::Iter),
-        Value::Map(_) => methods::call(run, &subject, "items", Arguments::default()),
+        Value::Map(_) => methods::call(&subject, "items", Arguments::default()),
         _ => Err(Error::operation(format!("`items` of {}", subject.type_name()))),
     }
 }

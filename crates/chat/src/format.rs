@@ -254,7 +254,7 @@ impl Spec {
 pub(crate) fn braces(pattern: &Text, args: Arguments) -> Result<Text, Error> {
     let string = pattern.as_str();
     let mut out = Builder::new();
-    let mut next = 0usize;
+    let (mut next, mut numbered) = (0usize, false);
     let mut at = 0;
     while let Some(found) = string[at..].find(['{', '}']) {
         let open = at + found;
@@ -276,10 +276,14 @@ pub(crate) fn braces(pattern: &Text, args: Arguments) -> Result<Text, Error> {
             next += 1;
             args.positional.get(next - 1)
         } else if let Ok(place) = name.parse::<usize>() {
+            numbered = true;
             args.positional.get(place)
         } else {
             args.named.iter().find(|(known, _)| &**known == name).map(|(_, value)| value)
         };
+        if numbered && next > 0 {
+            return Err(Error::operation("a format mixes `{}` and `{0}`"));
+        }
         let value = value.ok_or_else(|| Error::operation("a format names what it is not given"))?;
         let mut spec = Spec::parse(spec, pattern.has_data())?;
         match conversion {

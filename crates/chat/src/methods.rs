@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::format;
 use crate::functions::{Arguments, integer, string};
 use crate::meter;
-use crate::run::Run;
 use crate::text::{Builder, Text};
 use crate::value::{Form, Loop, Value, equal};
 
@@ -68,12 +67,7 @@ pub(crate) fn find(subject: &Value, name: &str) -> Option<&'static str> {
     methods.iter().copied().find(|method| *method == name)
 }
 
-pub(crate) fn call(
-    run: &mut Run,
-    subject: &Value,
-    method: &'static str,
-    args: Arguments,
-) -> Result<Value, Error> {
+pub(crate) fn call(subject: &Value, method: &'static str, args: Arguments) -> Result<Value, Error> {
     match subject {
         Value::Str(text) => string_method(text, method, args),
         Value::Map(map) => match method {
@@ -398,10 +392,10 @@ fn split_blank(s: &str, most: usize, from_right: bool) -> Vec<Range<usize>> {
     }
     words.extend(start.map(|from| from..s.len()));
     if words.len() > most {
-        // What is left over stays one piece, blanks inside it kept, blanks outside cut.
+        // What is left over stays one piece, blanks and all; only its inner end is cut.
         let extra = words.len() - most;
         if from_right {
-            let rest = words[0].start..words[extra - 1].end;
+            let rest = 0..words[extra - 1].end;
             words.splice(..extra, [rest]);
         } else {
             let rest = words[most].start..s.len();

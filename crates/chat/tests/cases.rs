@@ -187,8 +187,8 @@ fn marks_survive_every_operation() {
         let rendered = template(&source).render(&[user(content)], &options(false)).unwrap();
         let mut shown = rendered.text.clone();
         for range in rendered.content.iter().rev() {
-            shown.insert_str(range.end, "⟧");
-            shown.insert_str(range.start, "⟦");
+            shown.insert(range.end, '⟧');
+            shown.insert(range.start, '⟦');
         }
         assert_eq!(shown, want.replace("⟦⟧", ""), "{source}");
     }

@@ -43,12 +43,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn of(facts: &Facts) -> Engine {
-        Engine {
-            version: VERSION,
-            numerics: NUMERICS,
-            level: facts.level,
-            threads: facts.threads,
-        }
+        Engine { version: VERSION, numerics: NUMERICS, level: facts.level, threads: facts.threads }
     }
 }
 

@@ -66,9 +66,8 @@ impl TextArgs {
         if parts.is_empty() {
             return Err(Failure::usage("the text is empty"));
         }
-        let mut out = Zeroizing::new(String::with_capacity(
-            parts.iter().map(|part| part.len() + 2).sum(),
-        ));
+        let mut out =
+            Zeroizing::new(String::with_capacity(parts.iter().map(|part| part.len() + 2).sum()));
         for part in parts {
             if !out.is_empty() {
                 out.push_str("\n\n");

@@ -90,7 +90,8 @@ fn hint(error: &Error) -> Option<String> {
         ErrorKind::UnknownArgument => {
             "a text of several words needs quotes, one that begins with `-` goes after `--`".into()
         }
-        ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand
+        ErrorKind::InvalidSubcommand
+        | ErrorKind::MissingSubcommand
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "`recinto --help` lists the commands; a question goes after `recinto ask`".into()
         }

@@ -84,7 +84,8 @@ fn errors_before_a_model_is_opened() {
     let dashed = format!("--{word}");
     let pair = format!("temperature={word}");
     fs::write(shell.path().join("in/latin.txt"), &latin).unwrap();
-    fs::write(shell.path().join("in/bad.env"), format!("RECINTO_LEVEL=avx2\n{word} {word}\n")).unwrap();
+    fs::write(shell.path().join("in/bad.env"), format!("RECINTO_LEVEL=avx2\n{word} {word}\n"))
+        .unwrap();
     fs::write(shell.path().join("in/key.env"), format!("KEY={word}\nRECINTO_NO=1\n")).unwrap();
     fs::write(shell.path().join("in/open.env"), format!("KEY='{word}\n")).unwrap();
     shell.write("bad.gguf", "GGUF");
@@ -138,11 +139,9 @@ fn panics_and_aborts() {
         return recinto_testkit::skipped("panics_and_aborts", "needs debug assertions");
     }
     let word = canary();
-    for (fault, code, signal) in [
-        ("panic", Some(4), None),
-        ("thread", Some(4), None),
-        ("abort", None, Some(6)),
-    ] {
+    for (fault, code, signal) in
+        [("panic", Some(4), None), ("thread", Some(4), None), ("abort", None, Some(6))]
+    {
         let shell = shell(&word).env("RECINTO_TEST_FAULT", fault);
         shell.write("bad.gguf", "GGUF");
         for more in [&[][..], &["-v"], &["-s", &word]] {
@@ -161,7 +160,7 @@ fn panics_and_aborts() {
 #[test]
 fn killed_while_it_holds_the_text() {
     let word = canary();
-    for signal in ["ABRT", "SEGV", "QUIT", "INT", "TERM"] {
+    for signal in ["ABRT", "QUIT", "INT", "TERM"] {
         let shell = shell(&word);
         shell.write("bad.gguf", "GGUF");
         let mut child = shell
@@ -199,7 +198,7 @@ fn wait_for_shield(pid: u32) {
 
 #[test]
 fn replies_and_their_failures() {
-    let Some(model) = shell::tiny("replies_and_their_failures", "qwen2") else { return };
+    let Some(model) = shell::tiny("replies_and_their_failures", "qwen2-plain") else { return };
     let model = model.to_str().unwrap();
     let word = canary();
     let shell = shell(&word);

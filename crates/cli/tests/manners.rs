@@ -88,7 +88,7 @@ fn wrong_usage() {
     shell.write("m.gguf", "GGUF");
     shell.write("latin.txt", b"El ni\xf1o");
     let cases: &[(&str, &[&str], &[&str])] = &[
-        ("no command", &[], &["error: no command was given", "hint: commands: ask"]),
+        ("no command", &[], &["error: no command was given\nhint: `recinto --help`"]),
         ("unknown command", &["aks"], &["argument 1 is no command", "did you mean `ask`?"]),
         ("question as command", &["¿Qué es?"], &["argument 1 is no command", "recinto ask"]),
         ("unquoted", &["ask", "uno", "dos"], &["argument 3 is not expected", "needs quotes"]),
@@ -100,13 +100,16 @@ fn wrong_usage() {
         ("conflict", &["ask", "a", "-q", "-v"], &["cannot stand together"]),
         ("twice", &["ask", "a", "--seed", "1", "--seed", "2"], &["is given twice"]),
         ("two systems", &["ask", "a", "-s", "x", "--system-file", "y"], &["cannot stand"]),
-        ("no model", &["ask", "a"], &[
-            "error: no model is set\nhint: ",
-            "\nRECINTO_PROVIDER=local\nRECINTO_MODEL=/",
-        ]),
-        ("provider", &["ask", "a", "--provider", "openai"], &[
-            "error: --provider: unknown provider `openai`\nhint: known: local\n",
-        ]),
+        (
+            "no model",
+            &["ask", "a"],
+            &["error: no model is set\nhint: ", "\nRECINTO_PROVIDER=local\nRECINTO_MODEL=/"],
+        ),
+        (
+            "provider",
+            &["ask", "a", "--provider", "openai"],
+            &["error: --provider: unknown provider `openai`\nhint: known: local\n"],
+        ),
         ("bare name", &["ask", "-m", "qwen3:0.6b", "a"], &["does not read stores yet"]),
         ("option", &["ask", "-m", "m.gguf", "a", "-o", "temp=1"], &["unknown option `temp`"]),
         ("option form", &["ask", "-m", "m.gguf", "a", "-o", "x"], &["-o needs KEY=VALUE"]),
@@ -114,9 +117,11 @@ fn wrong_usage() {
         ("empty", &["ask", "-m", "m.gguf", ""], &["error: the text is empty"]),
         ("no file", &["ask", "-m", "m.gguf", "-f", "no.txt"], &["cannot read no.txt"]),
         ("folder", &["ask", "-m", "m.gguf", "-f", "."], &["it is a folder"]),
-        ("latin-1", &["ask", "-m", "m.gguf", "-f", "latin.txt"], &[
-            "error: latin.txt: not UTF-8, at byte 5\nhint: `--encoding windows-1252`",
-        ]),
+        (
+            "latin-1",
+            &["ask", "-m", "m.gguf", "-f", "latin.txt"],
+            &["error: latin.txt: not UTF-8, at byte 5\nhint: `--encoding windows-1252`"],
+        ),
         ("system", &["ask", "-m", "m.gguf", "a", "--system-file", "latin.txt"], &["byte 5"]),
         ("completion", &["ask", "-m", "m.gguf", "a", "-s", "b", "--completion"], &["no place"]),
         ("receipt", &["ask", "-m", "m.gguf", "a", "--receipt", "no/r"], &["no is missing"]),
@@ -143,7 +148,10 @@ fn unavailable() {
     let shell = Shell::new();
     shell.write("short.gguf", "GGUF");
     shell.write("text.gguf", "hola");
-    shell.write("pointer.gguf", "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n");
+    shell.write(
+        "pointer.gguf",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n",
+    );
     let cases = [
         ("missing", "no.gguf", "does not exist\nhint: in that folder: "),
         ("folder", ".", "is a folder, not a .gguf file\nhint: its .gguf files: pointer.gguf"),

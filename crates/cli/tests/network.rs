@@ -24,7 +24,7 @@ fn no_network_call() {
     assert!(control.is_ok());
     let control = std::fs::read_to_string(shell.path().join("control.txt")).unwrap();
     assert!(control.contains("socket("), "the control makes a socket: {control}");
-    let model = shell::tiny("no_network_call", "qwen2")
+    let model = shell::tiny("no_network_call", "qwen2-plain")
         .or_else(|| shell::real("no_network_call", "smollm2-135m-instruct"));
     let Some(model) = model else { return };
     let model = model.to_str().unwrap();

@@ -60,8 +60,18 @@ fn which_files_are_believed() {
         ("mark and crlf", "\u{feff}RECINTO_MODEL=./m.gguf\r\n", 0o644, None),
         ("others may write", "RECINTO_MODEL=./m.gguf\n", 0o666, Some("others may write to it")),
         ("unknown key", "A=1\nRECINTO_MODLE=x\n", 0o600, Some("line 2: unknown key RECINTO_MODLE")),
-        ("twice", "RECINTO_LEVEL=a\nRECINTO_LEVEL=b\n", 0o600, Some("line 2: RECINTO_LEVEL is set")),
-        ("no form", "RECINTO_MODEL=./m.gguf\nsecreto aquí\n", 0o600, Some("line 2: not of the form")),
+        (
+            "twice",
+            "RECINTO_LEVEL=a\nRECINTO_LEVEL=b\n",
+            0o600,
+            Some("line 2: RECINTO_LEVEL is set"),
+        ),
+        (
+            "no form",
+            "RECINTO_MODEL=./m.gguf\nsecreto aquí\n",
+            0o600,
+            Some("line 2: not of the form"),
+        ),
         ("bad value", "\nRECINTO_THREADS=many\n", 0o600, Some("line 2: RECINTO_THREADS: a number")),
     ];
     for (name, text, mode, refusal) in cases {

@@ -105,22 +105,30 @@ impl Bound {
         if self.last_attend.is_none() {
             return self.without_attention(block, buffers, caches, stop);
         }
-        for (index, instruction) in self.program.instructions.iter().enumerate() {
-            if Some(index) == self.last_attend {
-                let skip = rows.n - block.wanted;
+        let instructions = &self.program.instructions[..];
+        let mut index = 0;
+        while let Some(instruction) = instructions.get(index) {
+            if let Op::Attend { .. } = instruction.op {
                 self.store(instruction, buffers, caches, rows, block)?;
+            }
+            if Some(index) == self.last_attend {
                 if block.wanted == 0 {
                     return self.sound(instruction, buffers);
                 }
                 buffers.keep_last(block.wanted);
-                rows = Span { n: block.wanted, start: rows.start + skip };
-            } else if let Op::Attend { .. } = instruction.op {
-                self.store(instruction, buffers, caches, rows, block)?;
+                rows = Span { n: block.wanted, start: rows.start + rows.n - block.wanted };
+            }
+            let group = linear_group(&instructions[index..]);
+            if group > 1 && !block.checked {
+                self.linear(&instructions[index..index + group], rows, buffers, stop)?;
+                index += group;
+                continue;
             }
             self.step(instruction, block, rows, buffers, caches, stop)?;
             if block.checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            index += 1;
         }
         Ok(())
     }
@@ -202,21 +210,8 @@ impl Bound {
                     NormKind::Layer => machine.layer_norm(stop, out, size, weight, bias, eps)?,
                 }
             }
-            Op::Linear { out, x, weight, bias, rows: height, cols } => {
-                let tensor = self.file.tensor(weight.0);
-                let dtype = tensor.info.dtype;
-                let weights = Rows::new(tensor.bytes, dtype, height, cols)
-                    .map_err(|_| Halt::Failed(mismatch(instruction)))?;
-                let mut target = buffers.take(out, height, rows.n);
-                let source = &mut buffers.slots[x.0];
-                let form = dtype.layout().form;
-                if form != Form::F32 {
-                    machine.prepare(stop, &source.values, cols, &[form], &mut source.prepared)?;
-                }
-                let bias = bias.and_then(|id| self.vector(id));
-                let job = Job { weights, bias, out: &mut target };
-                machine.linear(stop, &source.values, cols, &source.prepared, &mut [job])?;
-                buffers.give(out, height, target);
+            Op::Linear { .. } => {
+                self.linear(std::slice::from_ref(instruction), rows, buffers, stop)?;
             }
             Op::Rope { out, x, width, size, rope, pairs } => {
                 let mut angles = std::mem::take(&mut buffers.angles[rope]);
@@ -260,6 +255,51 @@ impl Bound {
                 let run = |g: &mut [f32], u: &[f32]| machine.gated(stop, g, u, gate);
                 buffers.two([out, g, u], width, rows.n, run)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Linear steps over one input, in one parallel region; activations are quantized once.
+    fn linear(
+        &self,
+        group: &[Instruction],
+        rows: Span,
+        buffers: &mut Buffers,
+        stop: &Stop,
+    ) -> Result<(), Halt> {
+        let Some((x, cols)) = group.first().and_then(|first| first.linear_input()) else {
+            return Ok(());
+        };
+        let mut targets = Vec::with_capacity(group.len());
+        let mut forms = Vec::with_capacity(2);
+        for instruction in group {
+            let Op::Linear { out, weight, bias, rows: height, .. } = instruction.op else { continue };
+            let tensor = self.file.tensor(weight.0);
+            let dtype = tensor.info.dtype;
+            let weights = Rows::new(tensor.bytes, dtype, height, cols)
+                .map_err(|_| Halt::Failed(mismatch(instruction)))?;
+            let form = dtype.layout().form;
+            if form != Form::F32 && !forms.contains(&form) {
+                forms.push(form);
+            }
+            // A result that replaces the input gets memory of its own until the input is read.
+            let memory = match out == x {
+                true => vec![0.0; height * rows.n],
+                false => buffers.take(out, height, rows.n),
+            };
+            targets.push((out, height, weights, bias.and_then(|id| self.vector(id)), memory));
+        }
+        let source = &mut buffers.slots[x.0];
+        if !forms.is_empty() {
+            self.machine.prepare(stop, &source.values, cols, &forms, &mut source.prepared)?;
+        }
+        let mut jobs: Vec<Job<'_>> = targets
+            .iter_mut()
+            .map(|(_, _, weights, bias, out)| Job { weights: *weights, bias: *bias, out })
+            .collect();
+        self.machine.linear(stop, &source.values, cols, &source.prepared, &mut jobs)?;
+        for (out, height, _, _, memory) in targets {
+            buffers.give(out, height, memory);
         }
         Ok(())
     }
@@ -377,6 +417,8 @@ impl Buffers {
     fn give(&mut self, slot: Slot, width: usize, values: Vec<f32>) {
         let buffer = &mut self.slots[slot.0];
         buffer.width = width;
+        buffer.prepared.clear();
+        buffer.values.zeroize();
         buffer.values = values;
     }
 
@@ -412,6 +454,21 @@ impl Buffers {
             }
         }
     }
+}
+
+/// How many of the first instructions are linear steps over one input that none of them writes,
+/// each with a result of its own.
+fn linear_group(instructions: &[Instruction]) -> usize {
+    let Some((x, _)) = instructions.first().and_then(Instruction::linear_input) else { return 1 };
+    let mut outs = Vec::with_capacity(4);
+    for instruction in instructions {
+        let same = instruction.linear_input().is_some_and(|(input, _)| input == x);
+        if !same || instruction.out() == x || outs.contains(&instruction.out()) {
+            break;
+        }
+        outs.push(instruction.out());
+    }
+    outs.len().max(1)
 }
 
 fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Error> {

@@ -33,7 +33,7 @@ fn main() {
             let title = |what: &str| format!("{} {threads}t {what}", level.name());
             for (dtype, _) in TYPES {
                 // Wide enough to stream from memory, in whole blocks of 256.
-                let cases = [("gemm", 128, 4864, 256), ("dot", 16384, 2048, 1)];
+                let cases = [("gemm", 128, 4864, 256), ("dot", 8192, 2048, 1)];
                 for (kind, rows, cols, n) in cases {
                     let name = title(&format!("{kind} {}", dtype.name()));
                     if !wanted(&name) || (level == Level::Portable && n > 1 && word.is_none()) {
@@ -67,8 +67,7 @@ fn main() {
                 let q = random.values(n * heads * dim);
                 let mut out = vec![0.0; q.len()];
                 let a = Attend { heads, window: None, scale: 0.125, softcap: None };
-                let seconds =
-                    best(|| machine.attend(&stop, &q, &kv, start, &a, &mut out).unwrap());
+                let seconds = best(|| machine.attend(&stop, &q, &kv, start, &a, &mut out).unwrap());
                 let seen: usize = (start + 1..=start + n).sum();
                 let operations = 4.0 * (seen * heads * dim) as f64 / seconds / 1e9;
                 println!("{name:32} {operations:8.1} Gop/s {:8.1} us", seconds * 1e6);

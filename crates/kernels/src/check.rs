@@ -1,7 +1,186 @@
-//! Whether a level computes the same bits as the portable one, on this very CPU.
-use crate::table::Table;
+//! Whether a level computes the same bits as the portable one, on this very CPU: a fraction of a
+//! millisecond when a level is chosen, instead of trust in every CPU and emulator there will be.
 
-/// Runs every product of `table` on a small input.
-pub(crate) fn agrees(_table: &Table) -> bool {
-    true
+use recinto_quant::{DType, Form, LAYOUTS};
+
+use crate::acts::{Acts, SUMS};
+use crate::kv::PAGE;
+use crate::level::Level;
+use crate::rope::Pairs;
+use crate::scratch::Work;
+use crate::table::{Scores, TILE, Table, Weigh};
+
+/// Rows: more than half a tile, and not all of it.
+const ROWS: usize = 11;
+/// Positions: every width of a position tile.
+const N: usize = 13;
+
+/// A small generator (a step of splitmix64).
+struct Bytes(u64);
+
+impl Bytes {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x ^ (x >> 29)
+    }
+
+    fn values(&mut self, len: usize) -> Vec<f32> {
+        (0..len).map(|_| (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0).collect()
+    }
+}
+
+/// Runs every function of `table` beside the portable one.
+pub(crate) fn agrees(table: &Table) -> bool {
+    if table.level == Level::Portable {
+        return true;
+    }
+    let slow = Table::portable();
+    let mut bytes = Bytes(1);
+    LAYOUTS.iter().all(|row| products_agree(table, slow, row.dtype, &mut bytes))
+        && points_agree(table, slow, &mut bytes)
+        && attention_agrees(table, slow, &mut bytes)
+}
+
+fn same(a: &[f32], b: &[f32]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+}
+
+/// Random weights whose scales are halves between 2⁻¹² and 2⁻³, either sign.
+fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
+    let layout = dtype.layout();
+    let mut all: Vec<u8> =
+        (0..ROWS * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
+    let scales: &[usize] = match dtype {
+        DType::F32 | DType::F16 | DType::BF16 => &[],
+        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 => &[0],
+        DType::Q4_1 | DType::Q5_1 | DType::Q4K | DType::Q5K => &[0, 2],
+        DType::Q6K => &[208],
+    };
+    for block in all.chunks_exact_mut(layout.bytes) {
+        for at in scales {
+            block[at + 1] = block[at + 1] & 0x9f | 0x0c;
+        }
+    }
+    all
+}
+
+fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) -> bool {
+    let form = dtype.layout().form;
+    let (cols, each) = match form {
+        Form::F32 => (37, 1),
+        Form::A32 => (5 * 32, 32),
+        Form::B256 => (256, 256),
+    };
+    let blocks = cols / each;
+    let mut x = bytes.values(N * cols);
+    x[..cols].fill(1.0); // the largest sums
+    let (mut q, mut d) = (vec![0; N * cols], vec![0.0; N * blocks]);
+    let (mut s, mut sums) = (vec![0; N * blocks], vec![0; N * blocks * SUMS]);
+    match form {
+        Form::F32 => {}
+        Form::A32 => slow.quantize_a32(&x, &mut q, &mut d, &mut s),
+        Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
+    }
+    let acts = match form {
+        Form::F32 => Acts::plain(N, cols, &x),
+        Form::A32 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
+        Form::B256 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
+    };
+    let rows = weights(dtype, cols, bytes);
+    let stride = rows.len() / ROWS;
+    let mut want = vec![0.0; N * TILE];
+    let mut got = want.clone();
+    let mut work = Work::default();
+    slow.gemm(dtype, &rows, stride, &acts, &mut work, &mut want);
+    table.gemm(dtype, &rows, stride, &acts, &mut work, &mut got);
+    (0..N).all(|p| {
+        let want = &want[p * TILE..p * TILE + ROWS];
+        let mut dots = [0.0; ROWS];
+        table.dot(dtype, &rows, stride, &acts.range(p, 1), &mut dots);
+        same(&got[p * TILE..p * TILE + ROWS], want) && same(&dots, want)
+    })
+}
+
+/// Operations on values: one after another on one slot, with the same input for both levels.
+fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
+    const LEN: usize = 4 * 39;
+    let (x, y) = (bytes.values(LEN), bytes.values(LEN));
+    type Run = fn(&Table, &mut [f32], &[f32]);
+    let runs: &[Run] = &[
+        |t, x, y| t.add(x, y),
+        |t, x, y| t.mul(x, y),
+        |t, x, _| t.scale(x, 5.3),
+        |t, x, _| t.softcap(x, 0.7),
+        |t, x, _| t.silu(x),
+        |t, x, _| t.gelu(x),
+        |t, x, _| t.relu(x),
+        |t, x, _| t.sigmoid(x),
+        |t, x, _| t.tanh(x),
+        |t, x, y| t.swiglu(x, y),
+        |t, x, y| t.geglu(x, y),
+        |t, x, y| t.rms_norm(x, 39, Some(&y[..39]), 1e-5),
+        |t, x, y| t.layer_norm(x, 39, Some(&y[..39]), Some(&y[39..78]), 1e-5),
+        |t, x, y| t.rope(x, 39, Pairs::Half, &y[..19], &y[19..38]),
+        |t, x, y| t.rope(x, 39, Pairs::Adjacent, &y[..19], &y[19..38]),
+        |t, x, _| x[0] = t.largest(x),
+        |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),
+        |t, x, _| {
+            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 5]);
+            t.quantize_a32(x, &mut q, &mut d, &mut s);
+            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 32] as f32);
+        },
+        |t, x, _| {
+            let (mut q, mut d, mut sums) = ([0; 256], [0.0; 1], [0; SUMS]);
+            t.quantize_b256(x, &mut q, &mut d, &mut sums);
+            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[0] + f32::from(sums[i % SUMS]));
+        },
+    ];
+    runs.iter().all(|run| {
+        let (mut got, mut want) = (x.clone(), x.clone());
+        run(table, &mut got, &y);
+        run(slow, &mut want, &y);
+        same(&got, &want)
+    })
+}
+
+fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
+    const DIM: usize = 18;
+    let (queries, from, to, stride) = (7, 16, 48, PAGE);
+    let q = bytes.values(queries * DIM);
+    let kv: Vec<u16> =
+        bytes.values(DIM * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+    let scores = Scores { q: &q, queries, key_dim: DIM, k: &kv, from, to, scale: 0.3, stride };
+    let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
+    table.scores(&scores, &mut got);
+    slow.scores(&scores, &mut want);
+    if !same(&got, &want) {
+        return false;
+    }
+    let (from, to) = (19, 46);
+    let weigh = Weigh { e: &want, stride, queries, v: &kv, value_dim: DIM, from, to };
+    let (mut got, mut want) = (q.clone(), q.clone());
+    table.weigh(&weigh, &mut got);
+    slow.weigh(&weigh, &mut want);
+    same(&got, &want)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_is_wrong_is_not_chosen() {
+        fn wrong_dot(rows: &[u8], stride: usize, _: &Acts<'_>, out: &mut [f32]) {
+            out[..rows.len() / stride].fill(0.5);
+        }
+        fn wrong_silu(x: &mut [f32]) {
+            x.iter_mut().for_each(|x| *x = f32::from_bits(x.to_bits() ^ 1));
+        }
+        let right = Table { level: Level::Avx2, ..crate::all::TABLE };
+        assert!(agrees(&right));
+        let q6_k = crate::table::Linear { dot: wrong_dot, ..crate::all::TABLE.q6_k };
+        assert!(!agrees(&Table { level: Level::Avx2, q6_k, ..crate::all::TABLE }));
+        assert!(!agrees(&Table { level: Level::Avx2, silu: wrong_silu, ..crate::all::TABLE }));
+    }
 }

@@ -10,20 +10,20 @@ use std::ops::Range;
 use crate::pool::Pool;
 
 /// An output and how it is cut.
-pub(crate) struct Grid<'a> {
-    out: *mut f32,
+pub(crate) struct Grid<'a, T = f32> {
+    out: *mut T,
     width: usize,
     n: usize,
     tile: (usize, usize),
-    borrow: PhantomData<&'a mut [f32]>,
+    borrow: PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: a shared grid hands out rectangles only through `cut`, see there.
-unsafe impl Sync for Grid<'_> {}
+unsafe impl<T: Send> Sync for Grid<'_, T> {}
 
-impl<'a> Grid<'a> {
+impl<'a, T> Grid<'a, T> {
     /// Cuts `out` (positions of `width` values) in tiles of `columns` by `positions`.
-    pub fn new(out: &'a mut [f32], width: usize, columns: usize, positions: usize) -> Grid<'a> {
+    pub fn new(out: &'a mut [T], width: usize, columns: usize, positions: usize) -> Grid<'a, T> {
         let n = if width == 0 { 0 } else { out.len() / width };
         assert!(n * width == out.len() && columns > 0 && positions > 0);
         let tile = (columns, positions);
@@ -39,7 +39,7 @@ impl<'a> Grid<'a> {
     ///
     /// # Safety
     /// No two cuts of one index may live at the same time.
-    unsafe fn cut(&self, index: usize) -> Part<'_> {
+    unsafe fn cut(&self, index: usize) -> Part<'_, T> {
         assert!(index < self.tiles());
         let across = self.width.div_ceil(self.tile.0);
         let (column, position) = (index % across * self.tile.0, index / across * self.tile.1);
@@ -53,20 +53,33 @@ impl<'a> Grid<'a> {
     }
 }
 
+impl<T> Grid<'_, T> {
+    /// All columns of one position.
+    ///
+    /// # Safety
+    /// No two borrows of one position may live at the same time.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn row(&self, position: usize) -> &mut [T] {
+        assert!(position < self.n);
+        // SAFETY: inside the output; the caller keeps borrows of a position apart.
+        unsafe { std::slice::from_raw_parts_mut(self.out.add(position * self.width), self.width) }
+    }
+}
+
 /// A rectangle of an output.
-pub(crate) struct Part<'a> {
-    out: *mut f32,
+pub(crate) struct Part<'a, T = f32> {
+    out: *mut T,
     width: usize,
     /// Columns of the output.
     pub columns: Range<usize>,
     /// Positions of the output.
     pub positions: Range<usize>,
-    borrow: PhantomData<&'a mut [f32]>,
+    borrow: PhantomData<&'a mut [T]>,
 }
 
-impl Part<'_> {
+impl<T> Part<'_, T> {
     /// This part's columns of one position.
-    pub fn at(&mut self, position: usize) -> &mut [f32] {
+    pub fn at(&mut self, position: usize) -> &mut [T] {
         assert!(self.positions.contains(&position));
         let start = position * self.width + self.columns.start;
         // SAFETY: inside the output, for the part lies in it and the position in the part; no
@@ -76,11 +89,7 @@ impl Part<'_> {
 }
 
 /// Runs all tiles of all `grids` in one region: `task(thread, grid, part)`.
-pub(crate) fn run(
-    pool: &Pool,
-    grids: &[Grid<'_>],
-    task: &(dyn Fn(usize, usize, Part<'_>) + Sync),
-) {
+pub(crate) fn run(pool: &Pool, grids: &[Grid<'_>], task: &(dyn Fn(usize, usize, Part<'_>) + Sync)) {
     let tiles = grids.iter().map(Grid::tiles).sum();
     pool.run_with(tiles, &|thread, tile| {
         let (mut grid, mut index) = (0, tile);
@@ -91,6 +100,35 @@ pub(crate) fn run(
         // SAFETY: a region runs every tile once, and every tile is another index of some grid.
         let part = unsafe { grids[grid].cut(index) };
         task(thread, grid, part);
+    });
+}
+
+/// Runs `task(position, a, b, c)` for every position of three tables at once, `many` positions a
+/// tile; a table may be empty, and its part is then empty too.
+pub(crate) fn positions<A: Send, B: Send, C: Send>(
+    pool: &Pool,
+    n: usize,
+    many: usize,
+    (a, b, c): (&mut [A], &mut [B], &mut [C]),
+    task: &(dyn Fn(usize, &mut [A], &mut [B], &mut [C]) + Sync),
+) {
+    fn whole<T>(x: &mut [T], n: usize, many: usize) -> Grid<'_, T> {
+        let width = x.len() / n;
+        assert_eq!(width * n, x.len());
+        // Not `new`: a table without columns has positions here.
+        let tile = (width.max(1), many);
+        Grid { out: x.as_mut_ptr(), width, n, tile, borrow: PhantomData }
+    }
+    if n == 0 {
+        return;
+    }
+    let (a, b, c) = (whole(a, n, many), whole(b, n, many), whole(c, n, many));
+    pool.run_with(n.div_ceil(many), &|_, tile| {
+        for position in tile * many..n.min((tile + 1) * many) {
+            // SAFETY: a region runs every tile once, and no two tiles have a position in common.
+            let (a, b, c) = unsafe { (a.row(position), b.row(position), c.row(position)) };
+            task(position, a, b, c);
+        }
     });
 }
 

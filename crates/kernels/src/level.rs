@@ -15,11 +15,8 @@ pub enum Level {
 }
 
 /// Name and variant of every level, slowest first.
-const NAMES: &[(&str, Level)] = &[
-    ("portable", Level::Portable),
-    ("avx2", Level::Avx2),
-    ("avx512-vnni", Level::Avx512Vnni),
-];
+const NAMES: &[(&str, Level)] =
+    &[("portable", Level::Portable), ("avx2", Level::Avx2), ("avx512-vnni", Level::Avx512Vnni)];
 
 impl Level {
     /// Name as in options, receipts and error texts.

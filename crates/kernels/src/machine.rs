@@ -197,13 +197,7 @@ impl Machine {
     }
 
     /// `g = gate(g) · u`.
-    pub fn gated(
-        &self,
-        stop: &Stop,
-        g: &mut [f32],
-        u: &[f32],
-        gate: Gate,
-    ) -> Result<(), Stopped> {
+    pub fn gated(&self, stop: &Stop, g: &mut [f32], u: &[f32], gate: Gate) -> Result<(), Stopped> {
         self.with(stop, g, u, |g, u| match gate {
             Gate::Silu => self.table().swiglu(g, u),
             Gate::Gelu => self.table().geglu(g, u),

@@ -136,13 +136,14 @@ table! {
 impl Table {
     /// The table of the portable level.
     pub fn portable() -> &'static Table {
-        &all::TABLE
+        static PORTABLE: Table = all::TABLE;
+        &PORTABLE
     }
 
     /// The table of `level`, where this CPU has it.
     pub fn at(level: Level) -> Option<&'static Table> {
         match level {
-            Level::Portable => Some(&all::TABLE),
+            Level::Portable => Some(Table::portable()),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 | Level::Avx512Vnni => crate::x86_64::table(level),
             #[cfg(not(target_arch = "x86_64"))]

@@ -9,18 +9,31 @@ mod avx2_gemm;
 mod avx2_gemm256;
 mod avx2_lanes;
 mod avx2_panel;
+mod avx512;
+mod avx512_gemm;
+mod avx512_gemm256;
 mod wide;
 
 use crate::level::Level;
 use crate::table::Table;
+
+static AVX2: Table = avx2::TABLE;
+static AVX512: Table = avx512::TABLE;
 
 /// The table of `level`, where this CPU has it.
 pub(crate) fn table(level: Level) -> Option<&'static Table> {
     let avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vnni");
     match level {
-        Level::Avx2 if avx2 => Some(&avx2::TABLE),
+        Level::Avx2 if avx2 => Some(&AVX2),
+        Level::Avx512Vnni if avx512 => Some(&AVX512),
         _ => None,
     }
 }

@@ -19,13 +19,13 @@ struct Case {
 const CASES: &[Case] = &[
     case("one position", 2, 2, 16, 16, 1, None, None),
     case("groups of seven", 14, 2, 64, 64, 40, None, None),
-    case("groups of three, over a page", 9, 3, 32, 32, 300, None, None),
+    case("groups of three, over a page", 9, 3, 32, 32, 270, None, None),
     case("one key head, over two pages", 4, 1, 48, 80, 530, None, None),
     case("odd sizes", 3, 3, 7, 5, 65, None, None),
     case("window within a page", 4, 2, 16, 16, 90, Some(17), None),
-    case("window over page borders", 4, 1, 16, 24, 600, Some(200), None),
+    case("window over page borders", 4, 1, 16, 24, 530, Some(200), None),
     case("window of one", 2, 1, 8, 8, 260, Some(1), None),
-    case("window of whole pages", 2, 1, 8, 8, 700, Some(256), None),
+    case("window of whole pages", 2, 1, 8, 8, 530, Some(256), None),
     case("soft cap", 4, 2, 16, 16, 280, None, Some(5.0)),
     case("large group", 24, 2, 16, 16, 33, None, None),
     case("group of eleven", 11, 1, 16, 16, 33, None, None),
@@ -146,8 +146,9 @@ fn same_bits_for_any_chunking_and_level() {
             let want = c.run(&slow, [&q, &k, &v], c.n);
             for (name, machine) in machines() {
                 for chunk in [1, 3, 64, 257, c.n] {
-                    // One by one is slow on the longer ones; their borders are in the others.
-                    if chunk < 64 && c.n > 300 {
+                    // The long cases are there for the page borders, and slow.
+                    let long = c.n > 100 && (chunk < 64 || kind != "ordinary");
+                    if long && chunk != c.n {
                         continue;
                     }
                     let got = c.run(&machine, [&q, &k, &v], chunk);

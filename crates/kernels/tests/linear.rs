@@ -48,8 +48,7 @@ fn agrees_with_the_oracle() {
             let mut plain = vec![0.0; rows * cols];
             recinto_quant::expand(*dtype, &bytes, &mut plain).unwrap();
             // Whole numbers with 127 in every block of 32 pass through the bytes unchanged.
-            let mut x: Vec<f32> =
-                (0..n * cols).map(|_| random.below(255) as f32 - 127.0).collect();
+            let mut x: Vec<f32> = (0..n * cols).map(|_| random.below(255) as f32 - 127.0).collect();
             x.iter_mut().step_by(32).for_each(|x| *x = -127.0);
             let bias = random.values(rows);
             for (name, machine) in machines() {
@@ -73,7 +72,12 @@ fn agrees_with_the_oracle() {
 /// Kinds of input that could tell levels apart.
 const KINDS: &[&str] = &["ordinary", "any bytes", "zero blocks", "huge", "nan", "extreme", "tiny"];
 
-fn input(kind: &str, random: &mut Random, dtype: DType, len: (usize, usize)) -> (Vec<u8>, Vec<f32>) {
+fn input(
+    kind: &str,
+    random: &mut Random,
+    dtype: DType,
+    len: (usize, usize),
+) -> (Vec<u8>, Vec<f32>) {
     let mut bytes = weights(random, dtype, len.0);
     let mut x = random.values(len.1);
     match kind {

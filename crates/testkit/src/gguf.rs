@@ -21,7 +21,8 @@ pub enum Value {
     U64(u64),
     I64(i64),
     F64(f64),
-    /// An array; its element type is the first element's, or u32 when it is empty.
+    /// An array; its element type is the first element's, or u32 when it is empty: an empty array
+    /// of another type is an [`Value::ArrayOf`].
     Array(Vec<Value>),
     /// An array that announces element type `.0`, whatever its elements are (or none).
     ArrayOf(u32, Vec<Value>),

@@ -173,11 +173,11 @@ pub(crate) fn settle(pieces: &Pieces, kinds: &mut [PieceKind], named: &Named<'_>
 
 /// Whether content can never make this piece: control and unknown pieces, and pieces shaped as
 /// marks that are user-defined, reserved or named by the file as an end.
-pub(crate) fn guarded(piece: &str, kind: PieceKind, named: bool) -> bool {
+pub(crate) fn guarded(piece: &str, kind: PieceKind, named: impl Fn() -> bool) -> bool {
     match kind {
         PieceKind::Control | PieceKind::Unknown => true,
         PieceKind::UserDefined | PieceKind::Unused => is_mark(piece),
-        PieceKind::Normal => named && is_mark(piece),
+        PieceKind::Normal => is_mark(piece) && named(),
         PieceKind::Byte => false,
     }
 }

@@ -27,6 +27,7 @@
 //! that a program can see `</think>`. See [`Stream`] and [`Decoder`].
 #![forbid(unsafe_code)]
 
+mod build;
 mod bytes;
 mod decode;
 mod encode;

@@ -366,3 +366,6 @@ fn mark_or_letter(bits: u8) -> bool {
 fn point_or_symbol(bits: u8) -> bool {
     bits & (P | S) != 0
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,16 +6,15 @@ use recinto_weights::Metadata;
 use zeroize::Zeroize;
 
 use crate::{
-    Decoder, Error, PieceKind, Stream,
-    bytes::{CHARS, byte_of, byte_piece},
+    Decoder, Error, PieceKind, Stream, build,
+    bytes::{byte_of, byte_piece},
     encode,
-    error::{Kind, shown},
-    kinds, load,
+    error::Kind,
     merge::NONE,
     merges::Merges,
     pieces::Pieces,
-    special::{Special, Specials, Strip},
-    split::{self, Pre},
+    special::Specials,
+    split::Pre,
 };
 
 /// A token and where it stands in the text that was encoded.
@@ -46,15 +45,15 @@ pub struct Tokenizer {
     /// The id of each byte, or `NONE`.
     pub(crate) bytes: [u32; 256],
     pub(crate) unknown: Option<u32>,
-    guarded: Vec<u64>,
-    model_word: String,
-    pre_word: String,
-    bos: Option<u32>,
-    eos: Option<u32>,
-    add_bos: bool,
-    add_eos: bool,
-    ends: Vec<u32>,
-    notes: Vec<String>,
+    pub(crate) guarded: Vec<u64>,
+    pub(crate) model_word: String,
+    pub(crate) pre_word: String,
+    pub(crate) bos: Option<u32>,
+    pub(crate) eos: Option<u32>,
+    pub(crate) add_bos: bool,
+    pub(crate) add_eos: bool,
+    pub(crate) ends: Vec<u32>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// What a file says about its tokenizer, for people.
@@ -73,129 +72,7 @@ pub struct Description {
 impl Tokenizer {
     /// Builds the tokenizer that `tokenizer.ggml.*` describes; everything in it is checked.
     pub fn from_metadata(m: Metadata<'_>) -> Result<Tokenizer, Error> {
-        let mut notes = Vec::new();
-        let model_word = load::text(m, "model")?.ok_or_else(|| {
-            Error::new(Kind::Missing, "key `tokenizer.ggml.model` is missing")
-                .hint("the file holds no tokenizer")
-        })?;
-        let spm = match model_word {
-            "llama" => true,
-            "gpt2" | "gemma4" => false,
-            other => {
-                let what = format!("tokenizer `{}` is not supported", shown(other));
-                return Err(Error::new(Kind::Unsupported, what)
-                    .hint("`gpt2`, `llama` and `gemma4` in `tokenizer.ggml.model` are"));
-            }
-        };
-        let pre_word = load::text(m, "pre")?;
-        let pre = if spm { None } else { Some(find_pre(model_word, pre_word, &mut notes)?) };
-        let list = load::pieces(m)?;
-        let count = list.len();
-        let pieces = Pieces::new(list)?;
-        if pieces.repeated > 0 {
-            let repeated = pieces.repeated;
-            notes.push(format!("{repeated} pieces appear more than once; the last id is used"));
-        }
-        let kinds = load::kinds(m, count)?;
-        if kinds.is_none() {
-            notes.push("the file does not say what kind its pieces are".into());
-        }
-        let mut kinds = kinds.unwrap_or_else(|| vec![PieceKind::Normal; count]);
-        let mut ids = [None; 6];
-        for (name, id) in ["bos", "eos", "eot", "eom", "unknown", "padding"].iter().zip(&mut ids) {
-            *id = load::id(m, name, count)?;
-        }
-        let [mut bos, mut eos, eot, eom, mut unknown, _] = ids;
-        if spm {
-            // SentencePiece's own defaults, where those pieces are what they should be.
-            let control = |id: u32| kinds.get(id as usize) == Some(&PieceKind::Control);
-            bos = bos.or(Some(1).filter(|id| control(*id)));
-            eos = eos.or(Some(2).filter(|id| control(*id)));
-            let zero = kinds.first() == Some(&PieceKind::Unknown);
-            unknown = unknown.or(zero.then_some(0));
-        }
-        let mut middle = Vec::new();
-        for (name, key) in MIDDLE_KEYS {
-            if let Some(id) = load::id(m, key, count)? {
-                middle.push((*name, id));
-            }
-        }
-        let named: Vec<u32> = [eos, eot, eom].into_iter().flatten().collect();
-        let ends = kinds::settle(
-            &pieces,
-            &mut kinds,
-            &kinds::Named {
-                ends: &named,
-                middle: &|name| middle.iter().find(|row| row.0 == name).map(|row| row.1),
-            },
-        );
-        let mut guarded = vec![0u64; count.div_ceil(64)];
-        for id in 0..count as u32 {
-            let named = Some(id) == bos || ends.contains(&id);
-            let piece = pieces.get(id).unwrap_or_default();
-            if kinds::guarded(piece, kinds[id as usize], named) {
-                guarded[id as usize / 64] |= 1 << (id % 64);
-            }
-        }
-        let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
-        let model = match pre {
-            Some(pre) => {
-                let merges = Merges::new(load::strings(m, "merges")?, &pieces, barred)?;
-                Model::Bpe { merges, pre }
-            }
-            None => {
-                let priorities = load::priorities(m, count)?.ok_or_else(|| {
-                    Error::new(Kind::Missing, "key `tokenizer.ggml.scores` is missing")
-                })?;
-                let prefix = load::flag(m, "add_space_prefix")?.unwrap_or(true);
-                Model::Spm { priorities, prefix }
-            }
-        };
-        let strips = strips(m, &pieces, pre)?;
-        let specials: Vec<Special<'_>> = (0..count as u32)
-            .filter(|id| {
-                use PieceKind::{Control, Unknown, UserDefined};
-                matches!(kinds[*id as usize], Control | Unknown | UserDefined)
-            })
-            .map(|id| {
-                let piece = pieces.get(id).unwrap_or_default();
-                Special { piece, id, guarded: barred(id), strip: strips(piece) }
-            })
-            .collect();
-        let specials = Specials::new(&specials)?;
-        let escaped = pre.is_none_or(|pre| pre.escaped);
-        let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(pre.is_none_or(|pre| pre.add_bos));
-        let add_bos = add_bos || pre.is_some_and(|pre| pre.escaped);
-        let add_eos = load::flag(m, "add_eos_token")?.unwrap_or(false);
-        for (flag, id, name) in [(add_bos, bos, "bos"), (add_eos, eos, "eos")] {
-            if flag && id.is_none() {
-                notes.push(format!("{name} should be added but the file names none; it is not"));
-            }
-        }
-        let bytes = byte_ids(&pieces, escaped, pre.is_none());
-        // Some bytes never occur in UTF-8.
-        let needed = |byte: usize| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
-        let missing = (0..256).filter(|byte| needed(*byte) && bytes[*byte] == NONE).count();
-        if missing > 0 && !escaped {
-            notes.push(format!("{missing} bytes have no piece and give no id"));
-        }
-        Ok(Tokenizer {
-            bytes,
-            model,
-            specials,
-            unknown,
-            guarded,
-            model_word: model_word.into(),
-            pre_word: pre.map_or("default", |_| pre_word.unwrap_or("default")).into(),
-            bos,
-            eos,
-            add_bos: add_bos && bos.is_some(),
-            add_eos: add_eos && eos.is_some(),
-            ends,
-            notes,
-            pieces,
-            kinds,
-        })
+        build::build(m)
     }
 
     /// Ids of `text` with their byte ranges. No BOS or EOS is added.
@@ -364,70 +241,4 @@ impl Tokenizer {
             Model::Spm { .. } => true,
         }
     }
-}
-
-/// Names of fill-in-the-middle pieces and the keys, new and old, that give them.
-const MIDDLE_KEYS: &[(&str, &str)] = &[
-    ("fim_pre", "fim_pre"),
-    ("fim_suf", "fim_suf"),
-    ("fim_mid", "fim_mid"),
-    ("fim_pad", "fim_pad"),
-    ("fim_rep", "fim_rep"),
-    ("fim_sep", "fim_sep"),
-    ("fim_pre", "prefix"),
-    ("fim_suf", "suffix"),
-    ("fim_mid", "middle"),
-];
-
-fn find_pre(
-    model: &str,
-    word: Option<&str>,
-    notes: &mut Vec<String>,
-) -> Result<&'static Pre, Error> {
-    match word {
-        _ if model == "gemma4" => Ok(&split::GEMMA4),
-        None | Some("") => {
-            notes.push("the file names no pre-tokenizer; the default one is used".into());
-            Ok(&split::DEFAULT)
-        }
-        Some(word) => split::find(word).ok_or_else(|| {
-            let what = format!("pre-tokenizer `{}` is not known", shown(word));
-            Error::new(Kind::Unsupported, what)
-                .hint("key `tokenizer.ggml.pre`; another splitter would give wrong ids silently")
-        }),
-    }
-}
-
-/// The id that stands for each byte.
-fn byte_ids(pieces: &Pieces, escaped: bool, plain: bool) -> [u32; 256] {
-    let mut out = [NONE; 256];
-    for (byte, id) in out.iter_mut().enumerate() {
-        let found = if escaped {
-            let hex = format!("<0x{byte:02X}>");
-            let itself = [byte as u8];
-            let itself = if plain { &itself[..] } else { &[] };
-            pieces.find(hex.as_bytes()).or_else(|| pieces.find(itself))
-        } else {
-            pieces.find(CHARS[byte].encode_utf8(&mut [0; 4]).as_bytes())
-        };
-        *id = found.unwrap_or(NONE);
-    }
-    out
-}
-
-/// Which specials swallow white space. The files do not say: the reference goes by the model's
-/// name and the pre-tokenizer's word, and so must this.
-fn strips(
-    m: Metadata<'_>,
-    pieces: &Pieces,
-    pre: Option<&'static Pre>,
-) -> Result<impl Fn(&str) -> Strip + use<>, Error> {
-    let name = m.str("general.name")?.unwrap_or_default().to_lowercase();
-    let before = pre.map_or(&[][..], |pre| pre.strips_before);
-    let phi3 = before.is_empty() && (name.contains("phi-3") || name.contains("phi3"));
-    let phi3 = phi3 && pieces.find(b"</s>").is_some();
-    Ok(move |piece: &str| Strip {
-        before: before.contains(&piece),
-        after: phi3 && !matches!(piece, "<unk>" | "<s>" | "<|endoftext|>"),
-    })
 }

@@ -1,5 +1,195 @@
-//! stub
-/// Arch
+//! `recinto arch`: the architectures at hand, as text.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use recinto_arch::{ArchFile, Archs, Options, Origin, compile};
+use serde_json::json;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    input,
+    interrupt::Interrupt,
+    open::OutputArgs,
+    screen::Screen,
+    text::Encoding,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  recinto arch list
+  recinto arch show qwen2 > my.arch
+  recinto arch check my.arch --model ./qwen.gguf
+  RECINTO_ARCH_DIR=./archs recinto arch list";
+
+/// List, show or check architectures
 #[derive(clap::Args, Debug)]
-pub struct Args { }
-pub fn run(_: Args) -> Result<crate::exit::Exit, crate::failure::Failure> { Ok(crate::exit::Exit::Done) }
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand, Debug)]
+enum Task {
+    /// List the architectures at hand and where each comes from
+    List {
+        #[command(flatten)]
+        folder: Folder,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Print the text of an architecture
+    Show {
+        /// Its name, as `arch list` has it
+        name: String,
+        #[command(flatten)]
+        folder: Folder,
+    },
+    /// Check an arch file, alone or against a model; exit code 1 says it has a fault
+    Check {
+        /// The arch file
+        file: PathBuf,
+        /// A model that it must fit
+        #[arg(short, long, value_name = "NAME")]
+        model: Option<String>,
+        /// Let this metadata key pass although no line reads it; repeatable
+        #[arg(long, value_name = "KEY")]
+        allow_key: Vec<String>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+/// Where more architectures are.
+#[derive(clap::Args, Debug)]
+struct Folder {
+    /// A folder whose .arch files add to the built-in ones or replace them
+    /// [variable: RECINTO_ARCH_DIR]
+    #[arg(long, value_name = "FOLDER")]
+    arch_dir: Option<String>,
+    /// Do not read a .env file
+    #[arg(long)]
+    no_env_file: bool,
+}
+
+impl Folder {
+    fn archs(&self) -> Result<Archs, Failure> {
+        let model = crate::open::ModelArgs {
+            arch_dir: self.arch_dir.clone(),
+            no_env_file: self.no_env_file,
+            ..Default::default()
+        };
+        Ok(match model.settings()?.arch_dir {
+            Some(folder) => Archs::with_dir(&folder.value)?,
+            None => Archs::built_in(),
+        })
+    }
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    match args.task {
+        Task::List { folder, output } => list(&folder.archs()?, &output),
+        Task::Show { name, folder } => {
+            let archs = folder.archs()?;
+            // An unknown name is wrong usage, a broken file is not.
+            let known = archs.list().any(|row| row.name == name);
+            let text = archs.text(&name).map_err(|e| match known {
+                true => Failure::running(e.to_string()),
+                false => Failure::usage(e.to_string()),
+            })?;
+            Screen::new(true, false)?.text(text)?;
+            Ok(Exit::Done)
+        }
+        Task::Check { file, model, allow_key, output } => {
+            check(file, model.as_deref(), allow_key, &output)
+        }
+    }
+}
+
+fn place(origin: &Origin) -> String {
+    match origin {
+        Origin::BuiltIn => "built-in".into(),
+        Origin::File(path) => path.display().to_string(),
+    }
+}
+
+fn list(archs: &Archs, output: &OutputArgs) -> Result<Exit, Failure> {
+    let mut screen = Screen::new(output.quiet, output.verbose)?;
+    if output.json {
+        let rows: Vec<_> = archs
+            .list()
+            .map(|row| {
+                json!({
+                    "name": row.name,
+                    "serves": row.serves,
+                    "origin": place(row.origin),
+                    "replaces_built_in": row.replaces_built_in,
+                    "available": row.error.is_none(),
+                    "error": row.error.map(ToString::to_string),
+                })
+            })
+            .collect();
+        envelope::print(&mut screen, "arch list", json!({ "architectures": rows }))?;
+        return Ok(Exit::Done);
+    }
+    for row in archs.list() {
+        let serves = match row.serves {
+            Some(serves) if serves != row.name => format!("serves {serves}, "),
+            _ => String::new(),
+        };
+        let replaces = if row.replaces_built_in { ", replaces the built-in one" } else { "" };
+        let state = match row.error {
+            Some(error) => format!(", not available: {}", error.message()),
+            None => String::new(),
+        };
+        screen.line(&format!("{:<12} {serves}{}{replaces}{state}", row.name, place(row.origin)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn check(
+    file: PathBuf,
+    model: Option<&str>,
+    allow_keys: Vec<String>,
+    output: &OutputArgs,
+) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut screen = Screen::new(output.quiet, output.verbose)?;
+    let text = input::file(&file, Encoding::Utf8, &interrupt)?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let model = match model {
+        Some(model) => Some(recinto_weights::File::open(&recinto_store::resolve(model)?.weights)?),
+        None => None,
+    };
+    let checked = ArchFile::new(&name, &text, Origin::File(file)).and_then(|arch| {
+        let options = Options { allow_keys };
+        let steps = match &model {
+            Some(model) => Some(compile(&arch, model, &options)?.instructions.len()),
+            None => None,
+        };
+        Ok((arch.serves().to_owned(), steps))
+    });
+    let (serves, steps) = match checked {
+        Ok(found) => found,
+        Err(error) => {
+            if output.json {
+                let body = json!({ "ok": false, "error": error.to_string() });
+                envelope::print(&mut screen, "arch check", body)?;
+            }
+            return Err(Failure::new(Exit::No, error.to_string()));
+        }
+    };
+    if output.json {
+        let body = json!({ "ok": true, "serves": serves, "instructions": steps });
+        envelope::print(&mut screen, "arch check", body)?;
+    } else if !output.quiet {
+        screen.line(&match steps {
+            Some(steps) => format!("{name}: fits the model, {steps} instructions"),
+            None => format!("{name}: no fault; --model checks it against a model's tensors"),
+        })?;
+    }
+    Ok(Exit::Done)
+}

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use recinto_arch::Archs;
+use recinto_arch::{Archs, Options, compile};
 use recinto_tokenizer::{Description, Tokenizer};
 use recinto_weights::{Array, File, Value};
 use serde::Serialize;
@@ -65,10 +65,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Some(folder) => Archs::with_dir(folder)?,
         None => Archs::built_in(),
     };
-    let architecture = match archs.find(&file) {
-        Ok(arch) => Ok(arch.name().to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
+    let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
+    let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let tokenizer =
         Tokenizer::from_metadata(file.metadata()).map(|t| described(&t)).map_err(|e| e.to_string());
     let found = Found { path, file, architecture, tokenizer };

@@ -120,10 +120,10 @@ pub fn kill(child: &Child, signal: &str) {
     assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
 }
 
-/// The tiny seeded model of an architecture, stored with the repository.
-pub fn tiny(test: &str, architecture: &str) -> Option<PathBuf> {
+/// A tiny seeded model, stored with the repository.
+pub fn tiny(test: &str, name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
-    let path = root.join(format!("{architecture}.gguf"));
+    let path = root.join(format!("{name}.gguf"));
     match path.canonicalize() {
         Ok(path) => Some(path),
         Err(_) => {

@@ -17,8 +17,11 @@ fn scores_of<const N: usize>(a: &Scores<'_>, first: usize, s: &mut [f32]) {
     for j in (a.from..a.to).step_by(16) {
         let mut acc = [[0f32; 16]; N];
         for d in 0..a.key_dim {
-            let keys: &[u16; 16] = a.k[d * PAGE + j..].first_chunk().expect("whole page");
-            let keys = keys.map(wide);
+            let stored: &[u16; 16] = a.k[d * PAGE + j..].first_chunk().expect("whole page");
+            let mut keys = [0f32; 16];
+            for (key, bits) in keys.iter_mut().zip(stored) {
+                *key = wide(*bits);
+            }
             for i in 0..N {
                 for lane in 0..16 {
                     acc[i][lane] = q[i][d].mul_add(keys[lane], acc[i][lane]);
@@ -86,19 +89,17 @@ pub(crate) fn soften(s: &mut [f32], m: f32, from: usize, to: usize) -> f32 {
 /// Adds the weighed values of positions `from..to` for queries `first..first + N`, columns
 /// `at..at + W`.
 #[inline(always)]
-fn weigh_of<const N: usize, const W: usize>(
-    a: &Weigh<'_>,
-    first: usize,
-    at: usize,
-    o: &mut [f32],
-) {
+fn weigh_of<const N: usize, const W: usize>(a: &Weigh<'_>, first: usize, at: usize, o: &mut [f32]) {
     let e: [&[f32]; N] = std::array::from_fn(|i| &a.e[(first + i) * a.stride..][..a.to]);
     let mut acc: [[f32; W]; N] = std::array::from_fn(|i| {
         *o[(first + i) * a.value_dim + at..].first_chunk().expect("whole query")
     });
     for j in a.from..a.to {
-        let values: &[u16; W] = a.v[j * a.value_dim + at..].first_chunk().expect("whole page");
-        let values = values.map(wide);
+        let stored: &[u16; W] = a.v[j * a.value_dim + at..].first_chunk().expect("whole page");
+        let mut values = [0f32; W];
+        for (value, bits) in values.iter_mut().zip(stored) {
+            *value = wide(*bits);
+        }
         for i in 0..N {
             for lane in 0..W {
                 acc[i][lane] = e[i][j].mul_add(values[lane], acc[i][lane]);

@@ -13,8 +13,7 @@ pub fn exp(x: f32) -> f32 {
     const LN2_HI: f32 = 0.693_359_375;
     const LN2_LO: f32 = -2.121_944_4e-4;
     // Fitted to e^r on |r| ≤ ln(2)/2 with relative error below 4e-9.
-    const C: [f32; 5] =
-        [0.499_999_93, 0.166_665_2, 0.041_668_39, 0.008_368_75, 0.001_381_45];
+    const C: [f32; 5] = [0.499_999_93, 0.166_665_2, 0.041_668_39, 0.008_368_75, 0.001_381_45];
     // Out of range, the middle of the work is done on 0 and its result not used: no branch.
     let inside = x >= -87.33 && x <= 88.37;
     let t = if inside { x } else { 0.0 };

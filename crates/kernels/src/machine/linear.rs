@@ -16,6 +16,9 @@ const STREAM: usize = 64 * 1024;
 /// Positions of one tile at most, so that a stop is seen in time.
 const POSITIONS: usize = 512;
 
+/// Values quantized in one tile.
+const QUANTIZE: usize = 16 * 1024;
+
 /// One matrix product of a region.
 pub struct Job<'a> {
     /// The weights; their columns are the values of one position.
@@ -69,18 +72,25 @@ impl Machine {
         let d = to.d.take(n * blocks);
         let s = if each == 32 { to.s.take(n * blocks) } else { &mut [] };
         let sums = if each == 256 { to.sums.take(n * blocks * SUMS) } else { &mut [] };
-        // Cheap next to the products it serves, and memory of four kinds: one thread.
-        for (p, x) in x.chunks_exact(cols).enumerate() {
-            stop.check()?;
-            let q = &mut q[p * blocks * each..][..blocks * each];
-            let d = &mut d[p * blocks..][..blocks];
-            if each == 32 {
-                self.table().quantize_a32(x, q, d, &mut s[p * blocks..][..blocks]);
-            } else {
-                let sums = &mut sums[p * blocks * SUMS..][..blocks * SUMS];
-                self.table().quantize_b256(x, q, d, sums);
-            }
+        // Some positions a tile, so that a region is worth it.
+        let many = (QUANTIZE / cols).max(1);
+        let ended = Ended::new(stop);
+        let x = |p: usize| &x[p * cols..(p + 1) * cols];
+        let (pool, table) = (&self.pool, self.table());
+        if each == 32 {
+            grid::positions(pool, n, many, (q, d, s), &|p, q, d, s| {
+                if !ended.now() {
+                    table.quantize_a32(x(p), q, d, s);
+                }
+            });
+        } else {
+            grid::positions(pool, n, many, (q, d, sums), &|p, q, d, sums| {
+                if !ended.now() {
+                    table.quantize_b256(x(p), q, d, sums);
+                }
+            });
         }
+        ended.result()?;
         to.ready = true;
         Ok(())
     }

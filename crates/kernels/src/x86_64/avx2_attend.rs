@@ -18,15 +18,6 @@ fn wide(x: &[u16], at: usize) -> __m256 {
     _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(x)))
 }
 
-/// Eight floats to memory.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn put(to: &mut [f32], at: usize, x: __m256) {
-    let to: &mut [f32; 8] = to[at..].first_chunk_mut().expect("whole lanes");
-    // SAFETY: 32 writable bytes; the store asks for no alignment.
-    unsafe { _mm256_storeu_ps(to.as_mut_ptr(), x) }
-}
-
 /// `N` queries from `first` against positions `from..to`.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
@@ -45,8 +36,8 @@ fn scores_of<const N: usize>(a: &Scores<'_>, first: usize, s: &mut [f32]) {
         }
         for i in 0..N {
             let at = (first + i) * a.stride + j;
-            put(s, at, _mm256_mul_ps(scale, acc[i][0]));
-            put(s, at + 8, _mm256_mul_ps(scale, acc[i][1]));
+            put8(s, at, _mm256_mul_ps(scale, acc[i][0]));
+            put8(s, at + 8, _mm256_mul_ps(scale, acc[i][1]));
         }
     }
 }
@@ -91,15 +82,19 @@ fn weigh_of<const N: usize>(a: &Weigh<'_>, first: usize, at: usize, o: &mut [f32
     }
     for i in 0..N {
         let at = (first + i) * a.value_dim + at;
-        put(o, at, acc[i][0]);
-        put(o, at + 8, acc[i][1]);
+        put8(o, at, acc[i][0]);
+        put8(o, at + 8, acc[i][1]);
     }
 }
 
 /// The first `len` of `N` parts that start `stride` apart.
 #[inline(always)]
 fn each_to<const N: usize>(all: &[f32], first: usize, stride: usize, len: usize) -> [&[f32]; N] {
-    std::array::from_fn(|i| &all[(first + i) * stride..][..len])
+    let mut parts: [&[f32]; N] = [&[]; N];
+    for (i, part) in parts.iter_mut().enumerate() {
+        *part = &all[(first + i) * stride..][..len];
+    }
+    parts
 }
 
 /// All columns for `N` queries; those that fill no lanes one by one.

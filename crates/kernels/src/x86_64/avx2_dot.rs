@@ -39,7 +39,9 @@ macro_rules! dot {
             for (row, out) in rows.chunks_exact(stride).zip(out) {
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
                 let mut acc = _mm_setzero_ps();
-                for (((blocks, q), d), s) in fours.iter().zip(q4s).zip(d4s).zip(s4s) {
+                // By index: the library's zip is not inlined here.
+                for b in 0..fours.len() {
+                    let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
                     ahead(&blocks[0], AHEAD);
                     let product = |i: usize| $product($numbers(&blocks[i]), load_i8(&q[i]));
                     let mut isum = sums([product(0), product(1), product(2), product(3)]);

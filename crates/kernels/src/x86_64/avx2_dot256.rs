@@ -159,7 +159,9 @@ macro_rules! dot_minima {
             for (row, out) in rows.chunks_exact(stride).zip(out) {
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
                 let mut acc = _mm_setzero_ps();
-                for (((blocks, q), d), s) in fours.iter().zip(q4s).zip(d4s).zip(s4s) {
+                // By index: the library's zip is not inlined here.
+                for b in 0..fours.len() {
+                    let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
                     let mut isum = [_mm256_setzero_si256(); 4];
                     let mut msum = [_mm_setzero_si128(); 4];
                     for i in 0..4 {
@@ -204,7 +206,8 @@ pub(super) fn dot_q6_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]
     for (row, out) in rows.chunks_exact(stride).zip(out) {
         let (fours, rest) = row.as_chunks::<210>().0.as_chunks::<4>();
         let mut acc = _mm_setzero_ps();
-        for (((blocks, q), d), s) in fours.iter().zip(q4s).zip(d4s).zip(s4s) {
+        for b in 0..fours.len() {
+            let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
             let mut isum = [_mm256_setzero_si256(); 4];
             for i in 0..4 {
                 for line in 0..3 {

@@ -12,19 +12,104 @@
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
-use super::wide::{at, each};
 use super::avx2_panel::*;
+use super::wide::each;
 use crate::acts::Acts;
 use crate::scratch::{Line, Work};
 use crate::table::TILE;
 
-/// Four bytes of activations everywhere.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn everywhere(x: [i8; 4]) -> __m256i {
-    // By hand: a closure of this function cannot be inlined into the library's `map`.
-    let bytes = [x[0] as u8, x[1] as u8, x[2] as u8, x[3] as u8];
-    _mm256_set1_epi32(i32::from_ne_bytes(bytes))
+/// Where the blocks of `P` positions stand. Pointers, because a loop whose end the compiler knows
+/// from an array's length is unrolled in full, its sums regrouped, and everything spilled.
+pub(super) struct Places<const P: usize> {
+    /// Bytes of each position.
+    q: [*const i8; P],
+    /// Lines of the panel.
+    lines: *const Line,
+}
+
+impl<const P: usize> Places<P> {
+    /// Positions `first..first + P`; panel and activations hold `blocks` blocks of `4 · STEPS`
+    /// values and `ALL` lines.
+    pub(super) fn new<const STEPS: usize, const ALL: usize>(
+        lines: &[Line],
+        a: &Acts<'_>,
+        first: usize,
+    ) -> Places<P> {
+        assert!(lines.len() == a.blocks * ALL && a.cols == a.blocks * STEPS * 4);
+        assert!(a.q.len() >= (first + P) * a.cols);
+        let mut q = [a.q.as_ptr(); P];
+        for (p, q) in q.iter_mut().enumerate() {
+            *q = q.wrapping_add((first + p) * a.cols);
+        }
+        Places { q, lines: lines.as_ptr() }
+    }
+
+    /// Adds `steps` steps of products, from step `k` and line `at` on, in 16 bits.
+    ///
+    /// # Safety
+    /// All of these steps and lines lie in what [`Places::new`] was given.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn pairs(&self, k: usize, at: usize, steps: usize) -> [[__m256i; 2]; P] {
+        let mut sum = [[_mm256_setzero_si256(); 2]; P];
+        for i in 0..steps {
+            // SAFETY: the caller keeps to the panel and to the positions.
+            let (w, x) = unsafe { (self.weights(at + i), self.activations(k + i)) };
+            for p in 0..P {
+                for h in 0..2 {
+                    sum[p][h] = _mm256_add_epi16(sum[p][h], _mm256_maddubs_epi16(w[h], x[p]));
+                }
+            }
+        }
+        sum
+    }
+
+    /// Adds `steps` steps of products of signed weights, widened at once.
+    ///
+    /// # Safety
+    /// As [`Places::pairs`].
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn signed(&self, k: usize, at: usize, steps: usize) -> [[__m256i; 2]; P] {
+        let ones = _mm256_set1_epi16(1);
+        let mut sum = [[_mm256_setzero_si256(); 2]; P];
+        for i in 0..steps {
+            // SAFETY: the caller keeps to the panel and to the positions.
+            let (w, x) = unsafe { (self.weights(at + i), self.activations(k + i)) };
+            let size = [_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])];
+            for p in 0..P {
+                for h in 0..2 {
+                    let pairs = _mm256_maddubs_epi16(size[h], _mm256_sign_epi8(x[p], w[h]));
+                    sum[p][h] = _mm256_add_epi32(sum[p][h], _mm256_madd_epi16(pairs, ones));
+                }
+            }
+        }
+        sum
+    }
+
+    /// A line of weights: two times eight rows.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
+        // SAFETY: the caller keeps to the panel; a line is 64 bytes at a multiple of 64.
+        unsafe {
+            let line = self.lines.add(at).cast::<__m256i>();
+            [_mm256_load_si256(line), _mm256_load_si256(line.add(1))]
+        }
+    }
+
+    /// Four bytes of every position, everywhere in a vector.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn activations(&self, k: usize) -> [__m256i; P] {
+        let mut x = [_mm256_setzero_si256(); P];
+        for p in 0..P {
+            // SAFETY: the caller keeps to the positions.
+            let four = unsafe { self.q[p].add(k * 4).cast::<i32>().read_unaligned() };
+            x[p] = _mm256_set1_epi32(four);
+        }
+        x
+    }
 }
 
 /// Writes the values of sixteen rows of position `p`.
@@ -34,7 +119,7 @@ pub(super) fn put_values(acc: [[__m256; 2]; 4], out: &mut [f32; TILE]) {
     for h in 0..2 {
         let low = _mm256_add_ps(acc[0][h], acc[1][h]);
         let high = _mm256_add_ps(acc[2][h], acc[3][h]);
-        out[h * 8..h * 8 + 8].copy_from_slice(&array8(_mm256_add_ps(low, high)));
+        put8(out, h * 8, _mm256_add_ps(low, high));
     }
 }
 
@@ -48,40 +133,22 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
     first: usize,
     out: &mut [[f32; TILE]],
 ) {
-    let q: [&[[[i8; 4]; 8]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
+    let places = Places::<P>::new::<8, LINES32>(lines, a, first);
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
     let s: [&[i32]; P] = each(a.s, first, a.blocks);
     let ones = _mm256_set1_epi16(1);
+    // Unknown to the compiler, see `Places`.
+    let steps = std::hint::black_box(if STEPS == 1 { 8 } else { STEPS });
     let mut acc = [[[_mm256_setzero_ps(); 2]; 4]; P];
     for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
-        let q = at(&q, b);
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         if STEPS == 1 {
-            for k in 0..8 {
-                let w = [half_line(&lines[k], 0), half_line(&lines[k], 1)];
-                let size = [_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])];
-                for p in 0..P {
-                    let x = everywhere(q[p][k]);
-                    for h in 0..2 {
-                        let pairs = _mm256_maddubs_epi16(size[h], _mm256_sign_epi8(x, w[h]));
-                        isum[p][h] =
-                            _mm256_add_epi32(isum[p][h], _mm256_madd_epi16(pairs, ones));
-                    }
-                }
-            }
+            // SAFETY: eight steps and lines of block `b`.
+            isum = unsafe { places.signed(b * 8, b * LINES32, steps) };
         } else {
             for from in (0..8).step_by(STEPS) {
-                let mut sum = [[_mm256_setzero_si256(); 2]; P];
-                for k in from..from + STEPS {
-                    let w = [half_line(&lines[k], 0), half_line(&lines[k], 1)];
-                    for p in 0..P {
-                        let x = everywhere(q[p][k]);
-                        for h in 0..2 {
-                            let pairs = _mm256_maddubs_epi16(w[h], x);
-                            sum[p][h] = _mm256_add_epi16(sum[p][h], pairs);
-                        }
-                    }
-                }
+                // SAFETY: `STEPS` of the eight steps and lines of block `b`.
+                let sum = unsafe { places.pairs(b * 8 + from, b * LINES32 + from, steps) };
                 for p in 0..P {
                     for h in 0..2 {
                         let sum = _mm256_madd_epi16(sum[p][h], ones);

@@ -11,9 +11,9 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2_gemm::{everywhere, put_values};
+use super::avx2_gemm::{Places, put_values};
 use super::avx2_panel::*;
-use super::wide::{at, each};
+use super::wide::each;
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::TILE;
@@ -37,27 +37,17 @@ fn positions<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usi
     out: &mut [[f32; TILE]],
 ) {
     let layout = if SIX { GROUPS16 } else { GROUPS32 };
-    let q: [&[[[i8; 4]; 64]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
+    let places = Places::<P>::new::<64, ALL>(lines, a, first);
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
     let sums: [&[[i16; SUMS]]; P] = each(a.sums.as_chunks().0, first, a.blocks);
     let mut acc = [[[_mm256_setzero_ps(); 2]; 4]; P];
     for (b, lines) in lines.as_chunks::<ALL>().0.iter().enumerate() {
-        let q = at(&q, b);
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         let each = 64 / layout.groups;
         for j in 0..layout.groups {
             for from in (j * each..(j + 1) * each).step_by(STEPS) {
-                let mut sum = [[_mm256_setzero_si256(); 2]; P];
-                for k in from..from + STEPS {
-                    let w = [half_line(&lines[k], 0), half_line(&lines[k], 1)];
-                    for p in 0..P {
-                        let x = everywhere(q[p][k]);
-                        for h in 0..2 {
-                            let pairs = _mm256_maddubs_epi16(w[h], x);
-                            sum[p][h] = _mm256_add_epi16(sum[p][h], pairs);
-                        }
-                    }
-                }
+                // SAFETY: `STEPS` of the 64 steps and lines of block `b`.
+                let sum = unsafe { places.pairs(b * 64 + from, b * ALL + from, STEPS) };
                 let scale = &lines[64 + j];
                 for p in 0..P {
                     for h in 0..2 {

@@ -66,6 +66,15 @@ pub(super) fn load8(x: &[f32; 8]) -> __m256 {
     unsafe { _mm256_loadu_ps(x.as_ptr()) }
 }
 
+/// 8 floats to memory, from `at` on.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn put8(to: &mut [f32], at: usize, x: __m256) {
+    let to: &mut [f32; 8] = to[at..].first_chunk_mut().expect("whole lanes");
+    // SAFETY: 32 writable bytes; the store asks for no alignment.
+    unsafe { _mm256_storeu_ps(to.as_mut_ptr(), x) }
+}
+
 /// 4 lanes as an array.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -110,12 +119,8 @@ pub(super) fn nibbles(x: &[u8; 16]) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn fifths(x: &[u8; 4]) -> __m256i {
     let word = _mm256_set1_epi32(i32::from_le_bytes(*x));
-    let spread = _mm256_setr_epi64x(
-        0,
-        0x0101_0101_0101_0101,
-        0x0202_0202_0202_0202,
-        0x0303_0303_0303_0303,
-    );
+    let spread =
+        _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
     let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201u64 as i64);
     let chosen = _mm256_and_si256(_mm256_shuffle_epi8(word, spread), bit);
     _mm256_and_si256(_mm256_cmpeq_epi8(chosen, bit), _mm256_set1_epi8(16))

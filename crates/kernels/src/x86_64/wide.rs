@@ -2,17 +2,24 @@
 
 /// `P` neighbouring parts of `size` values, from the one numbered `first`.
 ///
-/// Here and not in a level's function: closures of such a function need its instructions, and
-/// then cannot be inlined into the library's functions.
+/// A loop, for the library's `from_fn` is not inlined into functions of a level.
 #[inline(always)]
 pub(super) fn each<const P: usize, T>(all: &[T], first: usize, size: usize) -> [&[T]; P] {
-    std::array::from_fn(|p| &all[(first + p) * size..][..size])
+    let mut parts: [&[T]; P] = [&[]; P];
+    for (p, part) in parts.iter_mut().enumerate() {
+        *part = &all[(first + p) * size..][..size];
+    }
+    parts
 }
 
 /// Value `b` of each.
 #[inline(always)]
 pub(super) fn at<'a, const P: usize, T>(all: &[&'a [T]; P], b: usize) -> [&'a T; P] {
-    std::array::from_fn(|p| &all[p][b])
+    let mut values = [&all[0][b]; P];
+    for (value, all) in values.iter_mut().zip(all) {
+        *value = &all[b];
+    }
+    values
 }
 
 /// Declares the functions that a level takes over from `all` with its own instructions.

@@ -53,9 +53,7 @@ pub fn weights(random: &mut Random, dtype: DType, values: usize) -> Vec<u8> {
     let scales = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
     match dtype {
         DType::F32 => (0..values).flat_map(|_| random.value().to_le_bytes()).collect(),
-        DType::F16 => {
-            (0..values).flat_map(|_| recinto_quant::f32_to_f16(random.value())).collect()
-        }
+        DType::F16 => (0..values).flat_map(|_| recinto_quant::f32_to_f16(random.value())).collect(),
         DType::BF16 => {
             (0..values).flat_map(|_| recinto_quant::f32_to_bf16(random.value())).collect()
         }
