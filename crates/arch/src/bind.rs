@@ -96,7 +96,7 @@ impl<'a> Binder<'a> {
         let x = self.input(given, 0)?;
         let width = self.widths[x];
         let size = self.whole(given, "size")?.unwrap_or(width);
-        if size == 0 || width % size != 0 {
+        if size == 0 || !width.is_multiple_of(size) {
             let what = format!("groups of {size} do not fill a width of {width}");
             return Err(self.error(Kind::Shape, given.span("size"), what));
         }
@@ -179,7 +179,7 @@ impl<'a> Binder<'a> {
         let x = self.input(given, 0)?;
         let width = self.widths[x];
         let size = self.whole(given, "size")?.unwrap_or(0);
-        if size == 0 || width % size != 0 {
+        if size == 0 || !width.is_multiple_of(size) {
             let what = format!("heads of {size} do not fill a width of {width}");
             return Err(self.error(Kind::Shape, given.span("size"), what));
         }

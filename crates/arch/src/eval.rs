@@ -214,7 +214,7 @@ impl<'a> Scope<'a> {
                 let step = self.whole(step, None)?;
                 let (value, rest) = (self.form(value, words)?, self.form(rest, words)?);
                 by_layer(&|layer| {
-                    let chosen = step > 0 && (layer as u64 + 1) % step == 0;
+                    let chosen = step > 0 && (layer as u64 + 1).is_multiple_of(step);
                     self.pick(if chosen { &value } else { &rest }, layer, expr.span)
                 })
             }

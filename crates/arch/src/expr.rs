@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     pub fn expr(&mut self) -> Result<Expr, Error> {
         self.nest(|r| {
             let first = r.form()?;
-            if !r.peek().is_some_and(|t| t.word() == Some("else")) {
+            if !r.at_else() {
                 return Ok(first);
             }
             let start = first.span;

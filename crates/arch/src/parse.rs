@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The words of a line that is not cut into tokens, with their places.
-    fn words<'l>(number: u32, line: &'l str) -> impl Iterator<Item = (&'l str, Span)> {
+    fn words(number: u32, line: &str) -> impl Iterator<Item = (&str, Span)> {
         line.split_whitespace().map(move |word| {
             let start = word.as_ptr() as usize - line.as_ptr() as usize;
             let end = (start + word.len()) as u32;

@@ -7,12 +7,14 @@ use std::{fs, time::Instant};
 use common::{key, tiny};
 use recinto_arch::{ArchFile, Archs, Kind, Options, Origin, Program, compile};
 
+const END: &str = "logits = linear x token_embd\noutput logits\n";
 const HEAD: &str = "recinto-arch 1\narch tiny\n";
 
 /// Checks and, if that passes, binds to a tiny model of eight values; the keys are let pass.
 fn bound(text: &str) -> Result<Program, recinto_arch::Error> {
     let arch = ArchFile::new("hostile", text, Origin::BuiltIn)?;
-    let file = tiny("tiny", &[key("steps", 40u32)], &[]);
+    let wide: &[(&str, &[u64])] = &[("wide.weight", &[8, 4096])];
+    let file = tiny("tiny", &[key("steps", 40u32)], wide);
     let allow_keys = file.metadata().iter().map(|(key, _)| key.to_owned()).collect();
     compile(&arch, &file, &Options { allow_keys })
 }
@@ -20,11 +22,7 @@ fn bound(text: &str) -> Result<Program, recinto_arch::Error> {
 #[test]
 fn hostile_texts_end_in_errors() {
     let body = "x = embed token_embd\nlogits = linear x token_embd\noutput logits\nskip *\n";
-    let blocks = |line: &str| {
-        format!(
-            "{HEAD}x = embed token_embd\n{line}\nlogits = linear x token_embd\noutput logits\nskip *\n"
-        )
-    };
+    let blocks = |line: &str| format!("{HEAD}skip *\nx = embed token_embd\n{line}\n{END}");
     let nested = (0..30).fold("1".to_owned(), |inner, _| format!("(match t 1|0: {inner})"));
     let many = "x = silu x\n".repeat(900);
     let cases: Vec<(&str, String)> = vec![
@@ -42,7 +40,8 @@ fn hostile_texts_end_in_errors() {
         (
             "rotary settings without end",
             blocks(
-                "each part count=4096\n x = norm x eps=1\n y = linear x '/token_embd.weight'\n z = rope x base=2+part*1.5 size=8 pairs=half\nend",
+                "y = linear x wide\neach part count=4096\n  \
+                 z = rope y base=2+part*1.5 size=4096 pairs=half\nend",
             ),
         ),
         (
@@ -94,6 +93,9 @@ fn hostile_texts_end_in_errors() {
         let error = bound(&text).err().unwrap_or_else(|| panic!("{name}: no error"));
         let shown = error.to_string();
         assert!(shown.len() < 2000, "{name}: {} bytes of error", shown.len());
+        if name == "rotary settings without end" {
+            assert!(shown.contains("rotary frequencies"), "{shown}");
+        }
         assert!(start.elapsed().as_secs() < 5, "{name}: {:?}", start.elapsed());
     }
 }

@@ -37,7 +37,7 @@ pub struct AnswerArgs {
     pub stop: Vec<String>,
 
     /// 0 takes the likeliest token each time
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub temperature: Option<f32>,
 
     /// Most positions of prompt and answer together
@@ -45,7 +45,7 @@ pub struct AnswerArgs {
     pub context: Option<usize>,
 
     /// Longest time for the answer
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
 
     /// Let a model that can think aloud do so

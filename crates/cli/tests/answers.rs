@@ -146,8 +146,8 @@ fn status_says_yes() {
     for part in [
         "provider      local (default)\n",
         &format!("({}, line 1)\n", env.display()),
-        "level         portable",
-        "threads       1",
+        "level         portable (--level)\n",
+        "threads       1 (--threads)\n",
         &sum(&model),
         "answers       yes",
     ] {

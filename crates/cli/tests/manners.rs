@@ -89,7 +89,7 @@ fn wrong_usage() {
     shell.write("latin.txt", b"El ni\xf1o");
     let cases: &[(&str, &[&str], &[&str])] = &[
         ("no command", &[], &["error: no command was given\nhint: `recinto --help`"]),
-        ("unknown command", &["aks"], &["argument 1 is no command", "did you mean `ask`?"]),
+        ("unknown command", &["statu"], &["argument 1 is no command", "did you mean `status`?"]),
         ("question as command", &["¿Qué es?"], &["argument 1 is no command", "recinto ask"]),
         ("unquoted", &["ask", "uno", "dos"], &["argument 3 is not expected", "needs quotes"]),
         ("unknown flag", &["ask", "--modle", "x"], &["argument 2", "did you mean `--model`?"]),

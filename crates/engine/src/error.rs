@@ -40,6 +40,8 @@ pub enum Kind {
     Changed,
     /// The machine lacks what was asked for (a CPU level, threads).
     Machine,
+    /// A fault of this engine's own; please report it.
+    Internal,
 }
 
 /// A failure: kind, what and where, and what to do. Never holds words of a prompt or a reply.
@@ -79,6 +81,15 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Runs `work`; a panic in it becomes an error, so that none crosses into the host program.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        // The payload could quote data: it is dropped unread.
+        Err(Error::new(Kind::Internal, "a fault inside the engine")
+            .hint("please report it with the command and the model's name"))
+    })
+}
 
 /// Errors of the rooms below: their texts already say what, where and what to do.
 macro_rules! from {

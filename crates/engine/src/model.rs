@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     digest::{self, Digests, Pending},
-    error::{Error, Kind},
+    error::{Error, Kind, guarded},
     exec::Bound,
     session::{Session, SessionOptions},
 };
@@ -106,6 +106,10 @@ impl Model {
     /// Opens the model in `path`: maps and checks the file, compiles its architecture, builds
     /// its vocabulary and its template. Nothing is copied but small tables.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
+        guarded(|| Model::build(path, options))
+    }
+
+    fn build(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
         let began = Instant::now();
         let file = File::open(path)?;
         let archs = match &options.arch_dir {

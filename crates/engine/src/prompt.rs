@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::{
-    error::{Error, Kind},
+    error::{Error, Kind, guarded},
     model::Model,
     options::Options,
 };
@@ -77,6 +77,10 @@ impl Request {
 impl Model {
     /// Renders and encodes a request; computes nothing.
     pub fn prompt(&self, request: &Request) -> Result<Prompt, Error> {
+        guarded(|| self.render(request))
+    }
+
+    fn render(&self, request: &Request) -> Result<Prompt, Error> {
         if request.messages.is_empty() {
             return Err(Error::new(Kind::Request, "a request without messages"));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::{
-    error::{Error, Kind},
+    error::{Error, Kind, guarded},
     exec::{Block, Buffers, Halt, bad_id},
     model::Model,
 };
@@ -112,21 +112,23 @@ impl Session {
     /// On an error the session stands at the last block that was read whole (blocks of
     /// [`Options::block`](crate::Options) positions); its position says where.
     pub fn feed(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<&mut [f32], Error> {
+        guarded(|| self.advance(ids, want, stop))?;
+        match want {
+            Want::None => Ok(&mut []),
+            _ => Ok(self.buffers.output_mut(self.model.program().output.slot)),
+        }
+    }
+
+    fn advance(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<(), Error> {
         self.admit(ids)?;
-        let slot = self.model.program().output.slot;
         if want == Want::All {
-            self.block_of(ids, ids.len(), stop)?;
-            return Ok(self.buffers.output_mut(slot));
+            return self.block_of(ids, ids.len(), stop);
         }
         let last = (ids.len() - 1) / self.block * self.block;
         for chunk in ids[..last].chunks(self.block) {
             self.block_of(chunk, 0, stop)?;
         }
-        self.block_of(&ids[last..], usize::from(want == Want::Last), stop)?;
-        match want {
-            Want::Last => Ok(self.buffers.output_mut(slot)),
-            _ => Ok(&mut []),
-        }
+        self.block_of(&ids[last..], usize::from(want == Want::Last), stop)
     }
 
     /// Refuses what cannot be fed before anything is computed.

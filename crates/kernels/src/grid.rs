@@ -24,7 +24,7 @@ unsafe impl<T: Send> Sync for Grid<'_, T> {}
 impl<'a, T> Grid<'a, T> {
     /// Cuts `out` (positions of `width` values) in tiles of `columns` by `positions`.
     pub fn new(out: &'a mut [T], width: usize, columns: usize, positions: usize) -> Grid<'a, T> {
-        let n = if width == 0 { 0 } else { out.len() / width };
+        let n = out.len().checked_div(width).unwrap_or(0);
         assert!(n * width == out.len() && columns > 0 && positions > 0);
         let tile = (columns, positions);
         Grid { out: out.as_mut_ptr(), width, n, tile, borrow: PhantomData }
@@ -103,6 +103,9 @@ pub(crate) fn run(pool: &Pool, grids: &[Grid<'_>], task: &(dyn Fn(usize, usize, 
     });
 }
 
+/// What is done with one position of three tables.
+type Task3<'a, A, B, C> = dyn Fn(usize, &mut [A], &mut [B], &mut [C]) + Sync + 'a;
+
 /// Runs `task(position, a, b, c)` for every position of three tables at once, `many` positions a
 /// tile; a table may be empty, and its part is then empty too.
 pub(crate) fn positions<A: Send, B: Send, C: Send>(
@@ -110,7 +113,7 @@ pub(crate) fn positions<A: Send, B: Send, C: Send>(
     n: usize,
     many: usize,
     (a, b, c): (&mut [A], &mut [B], &mut [C]),
-    task: &(dyn Fn(usize, &mut [A], &mut [B], &mut [C]) + Sync),
+    task: &Task3<'_, A, B, C>,
 ) {
     fn whole<T>(x: &mut [T], n: usize, many: usize) -> Grid<'_, T> {
         let width = x.len() / n;

@@ -1,5 +1,8 @@
 //! Levels of x86-64, each only where the CPU and the system have all of its instructions.
 
+// Lanes, rows and positions of one step are counted side by side: indices say which is which.
+#![allow(clippy::needless_range_loop)]
+
 mod avx2;
 mod avx2_attend;
 mod avx2_dot;

@@ -137,7 +137,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &facts, &reply)?;
+                model_lines(&mut screen, &chosen, &facts, &reply)?;
             }
             Ok(Exit::Done)
         }
@@ -173,7 +173,18 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn model_lines(screen: &mut Screen, facts: &Facts, reply: &Reply) -> Result<(), Failure> {
+fn model_lines(
+    screen: &mut Screen,
+    chosen: &Chosen,
+    facts: &Facts,
+    reply: &Reply,
+) -> Result<(), Failure> {
+    let of = |row: &Row, default: &str| match row.value {
+        Some(_) => row.source.clone(),
+        None => format!("default, {default}"),
+    };
+    let level = of(&chosen.level, "the best of this CPU");
+    let threads = of(&chosen.threads, "what this process may use");
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let context = facts.context.map_or("unknown".into(), |n| n.to_string());
     let dtypes: Vec<String> =
@@ -195,8 +206,8 @@ fn model_lines(screen: &mut Screen, facts: &Facts, reply: &Reply) -> Result<(), 
         ("dtypes", dtypes.join(", ")),
         ("tokenizer", facts.tokenizer.clone()),
         ("licence", facts.license.clone().unwrap_or("not stated in the file".into())),
-        ("level", facts.level.into()),
-        ("threads", facts.threads.to_string()),
+        ("level", format!("{} ({level})", facts.level)),
+        ("threads", format!("{} ({threads})", facts.threads)),
         ("engine", format!("{}, numerics {}", facts.version, facts.numerics)),
         ("weights", digests.weights.to_string()),
         ("arch text", digests.architecture.to_string()),

@@ -1,5 +1,8 @@
 //! Attention over one page of keys and values (`docs/determinism.md`, "KV cache and attention").
 
+// Lanes and queries are counted side by side: indices say which is which.
+#![allow(clippy::needless_range_loop)]
+
 use super::{fold, math};
 use crate::kv::PAGE;
 use crate::table::{Scores, Weigh};

@@ -21,7 +21,7 @@ fn silu_of(x: f32) -> f32 {
 /// Gelu in its tanh form (Hendrycks and Gimpel 2016), written as `x / (1 + exp(−2u))`.
 #[inline(always)]
 fn gelu_of(x: f32) -> f32 {
-    const C: f32 = 0.797_884_56; // sqrt(2/π)
+    const C: f32 = 0.797_884_6; // sqrt(2/π)
     const K: f32 = C * 0.044_715;
     let u = x * (x * x).mul_add(K, C);
     x / (1.0 + math::exp(-2.0 * u))

@@ -2,7 +2,6 @@
 
 use super::wide::widened;
 use super::{avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256};
-use crate::all;
 use crate::level::Level;
 use crate::table::{Linear, Table};
 
@@ -43,5 +42,4 @@ pub(super) const TABLE: Table = Table {
     largest,
     soften,
     weigh: avx2_attend::weigh,
-    ..all::TABLE
 };

@@ -88,6 +88,9 @@ impl<const P: usize> Places<P> {
     }
 
     /// A line of weights: two times eight rows.
+    ///
+    /// # Safety
+    /// The line lies in the panel.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
@@ -99,6 +102,9 @@ impl<const P: usize> Places<P> {
     }
 
     /// Four bytes of every position, everywhere in a vector.
+    ///
+    /// # Safety
+    /// The step lies in every position.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn activations(&self, k: usize) -> [__m256i; P] {

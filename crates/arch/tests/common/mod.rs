@@ -1,8 +1,10 @@
 //! Tiny models for the tests: three layers, eight values wide.
+#![allow(dead_code)] // not every test file uses all of it
 
 use recinto_testkit::gguf::{Builder, Value};
 use recinto_weights::File;
 
+/// A key without its prefix, and its value.
 pub type Key = (&'static str, Option<Value>);
 
 /// A key set to `value`; `None` leaves it out.
