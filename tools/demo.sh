@@ -29,7 +29,7 @@ cat -- "$demo/question.txt"
 printf '\n'
 ask --system-file "$demo/prompts/answer.txt" --max-tokens 120 < "$demo/question.txt"
 
-title "Ten messages to route ($demo/messages.tsv, $demo/labels.txt)"
+title "Messages to route ($demo/messages.tsv, $demo/labels.txt)"
 mapfile -t labels < <(tr -d '\r' < "$demo/labels.txt" | sed 's/^[[:space:]]*//; s/[[:space:]]*$//; /^$/d')
 [ ${#labels[@]} -gt 0 ] || { echo "demo: error: no label in $demo/labels.txt" >&2; exit 2; }
 list=$(printf '%s, ' "${labels[@]}")

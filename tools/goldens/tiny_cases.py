@@ -246,15 +246,15 @@ LOCAL = {"sliding_window": lacks("gemma3.attention.sliding_window"),
 GEMMA = dict(words=vocab.GEMMA, layers=7, head=16, ffn=32, base=1000000.0)
 
 case("gemma3-1b-like", "window 8, five local layers to one global, one base in the file",
-     "gemma3", keys=WINDOW, seed=5, **GEMMA,
+     "gemma3", keys=WINDOW, seed=19, **GEMMA,
      without={**LOCAL, "rope.freq_base": lacks("gemma3.rope.freq_base")})
 case("gemma3-swa-base", "the local layers' base by its own key", "gemma3",
      keys={**WINDOW, "gemma3.rope.freq_base_swa": ("float32", 500.0)}, **GEMMA,
      without={"rope.freq_base_swa": lacks("gemma3.rope.freq_base_swa")})
 SCALED = {**WINDOW, "gemma3.rope.scaling.type": ("string", "linear"),
           "gemma3.rope.scaling.factor": ("float32", 8.0)}
-case("gemma3-linear", "4B to 27B: linear factor 8, global layers only", "gemma3", keys=SCALED,
-     **{**GEMMA, "base": 10000.0},
+case("gemma3-linear", "4B to 27B: linear factor 8, global layers only", "gemma3",
+     keys=SCALED, seed=13, **{**GEMMA, "base": 10000.0},
      without={"rope.scaling.factor": lacks("gemma3.rope.scaling.factor")})
 case("gemma3-pattern-array", "which layers are local is an array of booleans", "gemma3",
      keys={**WINDOW, "gemma3.attention.sliding_window_pattern": (

@@ -47,11 +47,19 @@ impl Engine {
     }
 }
 
+/// What was computed, and where its text comes from.
+#[derive(Serialize)]
+pub struct Architecture<'a> {
+    name: &'a str,
+    origin: &'a str,
+}
+
 /// A reply with everything that made it.
 #[derive(Serialize)]
 pub struct Answer<'a> {
     provider: &'static str,
     model: &'a str,
+    architecture: Architecture<'a>,
     text: &'a str,
     reasoning: &'a str,
     finish: &'a Finish,
@@ -65,10 +73,14 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: &Facts) -> Answer<'a> {
+    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: &'a Facts) -> Answer<'a> {
         Answer {
             provider: identity.provider.name(),
             model: &identity.model,
+            architecture: Architecture {
+                name: &facts.architecture,
+                origin: &facts.architecture_origin,
+            },
             text: &reply.text,
             reasoning: &reply.reasoning,
             finish: &reply.finish,

@@ -3,7 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, BufRead, IsTerminal, Read},
+    io::{self, IsTerminal, Read, Write},
     os::{fd::AsFd, unix::fs::FileTypeExt},
     path::{Path, PathBuf},
     sync::mpsc,
@@ -153,14 +153,17 @@ impl Lines {
     pub fn start() -> Lines {
         let (sender, lines) = mpsc::sync_channel(0);
         std::thread::spawn(move || {
-            let mut stdin = io::stdin().lock();
+            let mut split = Split::default();
+            let fd = io::stdin().as_fd().try_clone_to_owned();
+            let mut stdin = match fd {
+                Ok(fd) => File::from(fd),
+                Err(e) => return drop(sender.send(Err(e))),
+            };
             loop {
-                let mut line = Zeroizing::new(Vec::with_capacity(1 << 12));
-                let read = stdin.by_ref().take(MAX_BYTES as u64).read_until(b'\n', &mut line);
-                let sent = match read {
-                    Ok(0) => return,
-                    Ok(_) => sender.send(Ok(line)),
-                    Err(e) => sender.send(Err(e)),
+                let sent = match split.next(&mut stdin) {
+                    Ok(None) => return,
+                    Ok(Some(line)) => sender.send(Ok(line)),
+                    Err(e) => return drop(sender.send(Err(e))),
                 };
                 if sent.is_err() {
                     return;
@@ -196,9 +199,72 @@ impl Lines {
     }
 }
 
+/// Cuts lines without the standard library's buffers, which are not wiped.
+#[derive(Default)]
+struct Split {
+    pending: Zeroizing<Vec<u8>>,
+}
+
+impl Split {
+    /// The next line with its end; `None` at the end of `from`.
+    fn next(&mut self, from: &mut impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+        let mut line = Wiped::default();
+        loop {
+            let end = self.pending.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+            let taken = end.unwrap_or(self.pending.len());
+            line.write_all(&self.pending[..taken])?;
+            let rest = Zeroizing::new(self.pending[taken..].to_vec());
+            self.pending = rest;
+            if end.is_some() {
+                return Ok(Some(line.into_inner()));
+            }
+            if line.bytes().len() > MAX_BYTES {
+                return Err(io::Error::other(format!("a line of more than {MAX_BYTES} bytes")));
+            }
+            let mut chunk = Zeroizing::new(vec![0; 1 << 12]);
+            let read = match from.read(&mut chunk) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            if read == 0 {
+                let line = line.into_inner();
+                return Ok((!line.is_empty()).then_some(line));
+            }
+            chunk.truncate(read);
+            self.pending = chunk;
+        }
+    }
+}
+
+/// Keeps a text out of the swap for as long as the process lives.
+pub fn lock(text: &str) -> Result<(), Failure> {
+    recinto_os::memory::lock(text.as_bytes()).map_err(|e| {
+        Failure::running(format!("cannot keep the text out of the swap: {e}"))
+            .hint("`ulimit -l` is the limit; without --lock-memory it runs")
+    })
+}
+
 /// Moves a text out of its wiping cover, for a message that wipes itself.
 pub fn uncover(mut text: Zeroizing<String>) -> String {
     let out = std::mem::take(&mut *text);
     text.zeroize();
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_any_size() {
+        let long = "ñ".repeat(5000);
+        let text = format!("uno\r\n\n{long}\ndos\n\ntres");
+        let want = ["uno\r\n", "\n", &format!("{long}\n"), "dos\n", "\n", "tres"];
+        let (mut split, mut from) = (Split::default(), text.as_bytes());
+        let mut got = Vec::new();
+        while let Some(line) = split.next(&mut from).unwrap() {
+            got.push(String::from_utf8(line.to_vec()).unwrap());
+        }
+        assert_eq!(got, want);
+    }
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use recinto_engine::OpenOptions;
+use recinto_arch::Archs;
+use recinto_engine::{Facts, OpenOptions, Reply};
 use recinto_provider::{EnvFile, Flags, Local, Name, Settings};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, screen::Screen, write::Target};
 
 /// Which model, and what it runs on.
 #[derive(Args, Debug, Default)]
@@ -103,4 +104,73 @@ pub struct OutputArgs {
     /// Say more on stderr
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// Where the record of an answer goes.
+#[derive(Args, Debug, Default)]
+pub struct ReceiptArgs {
+    /// Write the receipt of the (latest) answer to this file: digests and options, no words
+    #[arg(long, value_name = "FILE")]
+    pub receipt: Option<PathBuf>,
+}
+
+/// A place for receipts, checked before anything is computed.
+pub struct Receipts(Option<Target>);
+
+impl ReceiptArgs {
+    pub fn target(&self) -> Result<Receipts, Failure> {
+        Ok(Receipts(self.receipt.as_deref().map(Target::new).transpose()?))
+    }
+}
+
+impl Receipts {
+    /// Writes the receipt of `reply`, whole or not at all.
+    pub fn write(&self, reply: &Reply) -> Result<(), Failure> {
+        self.0.as_ref().map_or(Ok(()), |target| target.write(&reply.receipt.to_bytes()))
+    }
+}
+
+/// Where more architectures are, for commands that open no model.
+#[derive(Args, Debug, Default)]
+pub struct ArchArgs {
+    /// A folder whose .arch files add to the built-in ones or replace them
+    /// [variable: RECINTO_ARCH_DIR]
+    #[arg(long, value_name = "FOLDER")]
+    pub arch_dir: Option<String>,
+
+    /// Read settings from this file instead of ./.env
+    #[arg(long, value_name = "FILE", conflicts_with = "no_env_file")]
+    pub env_file: Option<PathBuf>,
+
+    /// Do not read a .env file
+    #[arg(long)]
+    pub no_env_file: bool,
+}
+
+impl ArchArgs {
+    /// The architectures at hand.
+    pub fn archs(&self) -> Result<Archs, Failure> {
+        let model = ModelArgs {
+            arch_dir: self.arch_dir.clone(),
+            env_file: self.env_file.clone(),
+            no_env_file: self.no_env_file,
+            ..ModelArgs::default()
+        };
+        Ok(match model.settings()?.arch_dir {
+            Some(folder) => Archs::with_dir(&folder.value)?,
+            None => Archs::built_in(),
+        })
+    }
+}
+
+/// Says what was opened: a foreign architecture always, the rest with `-v`.
+pub fn introduce(screen: &Screen, facts: &Facts) {
+    if facts.architecture_origin != "built-in" {
+        let (name, origin) = (&facts.architecture, &facts.architecture_origin);
+        screen.note(&format!("the architecture `{name}` comes from {origin}"));
+    }
+    screen.detail(&format!(
+        "{} ({}), {} threads, level {}, opened in {:.0} ms",
+        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
+    ));
 }

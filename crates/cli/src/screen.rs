@@ -171,6 +171,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn reasoning_stays_out_of_the_answer() {
+        let cases = [
+            ("answer", &[Piece::Text("¡Sí"), Piece::Text("!")][..], "¡Sí!\n"),
+            ("own line end", &[Piece::Text("sí\n")], "sí\n"),
+            ("thought first", &[Piece::Reasoning("veamos"), Piece::Text("sí")], "sí\n"),
+            ("thought only", &[Piece::Reasoning("veamos")], ""),
+            ("nothing", &[], ""),
+        ];
+        for (name, pieces, want) in cases {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let mut screen = Screen {
+                out: file.reopen().unwrap(),
+                terminal: true,
+                colour: false,
+                quiet: false,
+                verbose: false,
+                stream: Flow::Start,
+            };
+            pieces.iter().for_each(|piece| screen.piece(*piece).unwrap());
+            screen.end().unwrap();
+            assert_eq!(std::fs::read_to_string(file.path()).unwrap(), want, "{name}");
+        }
+    }
+
+    #[test]
     fn control_characters_are_shown() {
         let cases = [("\x1b[2J", "␛[2J"), ("a\tñ\n", "a\tñ\n"), ("\x7f\u{9b}", "␡\u{fffd}")];
         for (text, want) in cases {

@@ -231,4 +231,55 @@ fn replies_and_their_failures() {
         }
     }
     assert!(shell.path().join("r.json").exists(), "a receipt was searched");
+    let talk = format!("{word}\n/{word}\n");
+    for (name, text, code) in [
+        ("chat", format!("{word}\n"), 0),
+        ("chat, unknown command", talk, 2),
+        ("chat, system", format!("/system {word}\n{word}\n/exit\n"), 0),
+        ("chat, too long", format!("{many}\n"), 4),
+    ] {
+        for more in ["-v", "--json"] {
+            let args = ["chat", "-m", model, "-s", &word, "--max-tokens", "3", more];
+            let ran = shell.pipe(&args, text.as_bytes());
+            assert_eq!(ran.code, Some(code), "{name}: {}", ran.err);
+            nothing_is_left(name, &shell, &ran, &word);
+        }
+    }
+}
+
+#[test]
+fn a_template_that_refuses() {
+    let Some(model) = shell::tiny("a_template_that_refuses", "qwen2-plain") else { return };
+    let word = canary();
+    let shell = shell(&word);
+    // The same file with a template that raises what it was given, then one that is broken.
+    let bytes = fs::read(&model).unwrap();
+    for (name, template) in [
+        ("raises", "{{ raise_exception('no: ' + messages[0].content) }}"),
+        ("unknown filter", "{{ messages[0].content | frobnicate }}"),
+        ("wrong type", "{{ messages[0].content + 1 }}"),
+    ] {
+        let changed = with_template(&bytes, template).expect("the model has a template");
+        shell.write("t.gguf", changed);
+        for more in [&[][..], &["-v"], &["--json"]] {
+            let args: Vec<&str> =
+                ["ask", "-m", "t.gguf", &word].iter().chain(more).copied().collect();
+            let ran = shell.run(&args);
+            assert_eq!(ran.code, Some(4), "{name}: {}", ran.err);
+            assert!(!ran.err.contains("another template"), "{name}: {}", ran.err);
+            nothing_is_left(name, &shell, &ran, &word);
+        }
+    }
+}
+
+/// The bytes of a GGUF file with its chat template overwritten in place, blanks after it.
+fn with_template(bytes: &[u8], template: &str) -> Option<Vec<u8>> {
+    let key = b"tokenizer.chat_template";
+    let at = bytes.windows(key.len()).position(|window| window == key)? + key.len() + 4;
+    let length = u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?) as usize;
+    let mut out = bytes.to_vec();
+    let place = out.get_mut(at + 8..at + 8 + length)?;
+    place.fill(b' ');
+    place.get_mut(..template.len())?.copy_from_slice(template.as_bytes());
+    Some(out)
 }

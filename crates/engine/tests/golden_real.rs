@@ -14,19 +14,27 @@ use goldens::{
 use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
 use serde_json::Value;
 
-const MODELS: &[&str] = &["smollm2", "gemma3", "qwen05", "qwen15"];
-
-/// Differences allowed between two engines that round activations to 8 bits in their own way,
-/// as parts of the row's standard deviation: of the 64 largest logits, the largest and the root
-/// mean square; of the log-sum-exp; and the margin below which a top-1 may differ.
-struct Allowed {
+/// A file and the differences allowed to two engines that round activations to 8 bits, each in its
+/// own way; as parts of the row's standard deviation.
+struct Case {
+    name: &'static str,
+    /// Of the 64 largest logits, the largest difference.
     most: f64,
+    /// And the root mean square.
     rms: f64,
+    /// Of the log-sum-exp of the whole row.
     log_sum_exp: f64,
-    tie: f64,
 }
 
-const ALLOWED: Allowed = Allowed { most: 0.20, rms: 0.08, log_sum_exp: 0.10, tie: 0.15 };
+const CASES: &[Case] = &[
+    Case { name: "smollm2", most: 0.30, rms: 0.16, log_sum_exp: 0.14 },
+    Case { name: "gemma3", most: 0.20, rms: 0.10, log_sum_exp: 0.09 },
+    Case { name: "qwen05", most: 0.15, rms: 0.06, log_sum_exp: 0.05 },
+    Case { name: "qwen15", most: 0.18, rms: 0.08, log_sum_exp: 0.08 },
+];
+
+/// A margin, in standard deviations of the row, below which another top-1 is a near-tie.
+const TIE: f64 = 0.15;
 
 /// Perplexity may differ by this part of the golden's.
 const PERPLEXITY: f64 = 0.005;
@@ -51,7 +59,7 @@ fn model(test: &str, name: &str, file: &str, golden: &Value) -> Option<Model> {
     }
 }
 
-fn check(model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
+fn check(case: &Case, model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
     let prompt = ids(&golden["ids"]);
     faults.extend(same_ids(model, completion(golden), golden).err());
     let mut session = session(model, 512);
@@ -72,25 +80,26 @@ fn check(model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
     }
     let rms = (sum / top.len() as f64).sqrt();
     let whole = (log_sum_exp(&row) - number(&golden["logsumexp"])).abs() / std;
-    if !(most <= ALLOWED.most && rms <= ALLOWED.rms) {
+    if !(most <= case.most && rms <= case.rms) {
         faults.push(format!("the largest logits differ by {most:.4} std, rms {rms:.4} std"));
     }
-    if !(whole <= ALLOWED.log_sum_exp) {
+    if !(whole <= case.log_sum_exp) {
         faults.push(format!("log-sum-exp differs by {whole:.4} std"));
     }
     let margin = top[0] - top[1];
     let ours = best(&row).0;
-    if ours != top_ids[0] && !(margin < ALLOWED.tie * std) {
+    if ours != top_ids[0] && !(margin < TIE * std) {
         faults.push(format!("id {ours}, golden {} by {margin:.3}", top_ids[0]));
     }
-    greedy(&mut session, row, golden, ALLOWED.tie * std, faults);
+    greedy(&mut session, row, golden, TIE * std, faults);
     format!("most {most:.4}, rms {rms:.4}, log-sum-exp {whole:.4} (parts of std {std:.2})")
 }
 
 #[test]
 fn real_files_say_what_an_independent_engine_says() {
     let mut all = Vec::new();
-    for name in MODELS {
+    for case in CASES {
+        let name = case.name;
         let golden = record(&folder().join("real").join(format!("{name}.json")));
         let file = golden["file"].as_str().expect("the file");
         let Some(model) = model("real_files", name, file, &golden) else { continue };
@@ -98,7 +107,7 @@ fn real_files_say_what_an_independent_engine_says() {
         assert_eq!(prompts.len(), 6, "{name}");
         for (prompt, golden) in prompts {
             let mut faults = Vec::new();
-            let numbers = check(&model, golden, &mut faults);
+            let numbers = check(case, &model, golden, &mut faults);
             println!("{name}/{prompt}: {numbers}");
             all.extend(faults.into_iter().map(|fault| format!("{name}/{prompt}: {fault}")));
         }
@@ -126,7 +135,7 @@ fn perplexity_is_that_of_an_independent_engine() {
     let goldens = record(&folder().join("perplexity.json"));
     let text = std::fs::read_to_string(folder().join("perplexity.txt")).expect("the text");
     let mut all = Vec::new();
-    for name in MODELS {
+    for Case { name, .. } in CASES {
         let golden = &goldens[name];
         let file = record(&folder().join("real").join(format!("{name}.json")));
         let file = file["file"].as_str().expect("the file");

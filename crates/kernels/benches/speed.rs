@@ -26,6 +26,10 @@ fn main() {
     let wanted = |name: &str| word.as_ref().is_none_or(|word| name.contains(word));
     let mut random = Random(7);
     let stop = Stop::never();
+    let detect = best(|| {
+        std::hint::black_box(Kernels::detect());
+    });
+    println!("{:32} {:8.1} us", "detect", detect * 1e6);
     for kernels in Kernels::available() {
         let level = kernels.level();
         for threads in [1, 2] {
@@ -33,7 +37,7 @@ fn main() {
             let title = |what: &str| format!("{} {threads}t {what}", level.name());
             for (dtype, _) in TYPES {
                 // Wide enough to stream from memory, in whole blocks of 256.
-                let cases = [("gemm", 128, 4864, 256), ("dot", 8192, 2048, 1)];
+                let cases = [("gemm", 256, 4864, 256), ("dot", 8192, 2048, 1)];
                 for (kind, rows, cols, n) in cases {
                     let name = title(&format!("{kind} {}", dtype.name()));
                     if !wanted(&name) || (level == Level::Portable && n > 1 && word.is_none()) {

@@ -23,6 +23,7 @@ pub(crate) use dot::fold;
 pub(crate) const TABLE: Table = Table {
     level: Level::Portable,
     gemm_from: 2,
+    gemm_to: 8,
     f32: dot::F32,
     f16: dot::F16,
     bf16: dot::BF16,

@@ -205,6 +205,12 @@ impl Machine {
     }
 }
 
+/// A machine is shared by the threads of its callers.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Machine>();
+};
+
 impl std::fmt::Debug for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Machine({}, {} threads)", self.kernels.level().name(), self.threads())

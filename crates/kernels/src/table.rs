@@ -63,6 +63,8 @@ macro_rules! table {
             pub level: Level,
             /// Positions from which a matrix product beats dots one by one.
             pub gemm_from: usize,
+            /// Positions of one matrix product at most, so that a stop is seen in time.
+            pub gemm_to: usize,
             pub f32: Linear,
             pub f16: Linear,
             pub bf16: Linear,

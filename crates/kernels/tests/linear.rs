@@ -178,6 +178,25 @@ fn jobs_of_one_region_are_what_they_are_alone() {
     }
 }
 
+/// Bits that must never change while `NUMERICS` stays, on any level and machine.
+#[test]
+fn bits_are_those_of_revision_one() {
+    for (name, machine) in machines() {
+        let (mut random, mut sum) = (Random(4), 0u64);
+        for (dtype, _) in TYPES {
+            let (rows, cols, n) = (21, 1280, 6);
+            let bytes = weights(&mut random, *dtype, rows * cols);
+            let w = Rows::new(&bytes, *dtype, rows, cols).unwrap();
+            let x = random.values(n * cols);
+            for value in product(&machine, w, None, &x, n) {
+                let bits = u64::from(value.to_bits());
+                sum = (sum.rotate_left(7) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+        }
+        assert_eq!(sum, 0xe919_3b17_b64d_0c46, "{name}: {sum:#x}");
+    }
+}
+
 #[test]
 fn rows_are_whole() {
     let cases = [

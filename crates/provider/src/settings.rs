@@ -151,15 +151,12 @@ impl Settings {
         let found = env_file::read(&flags.env_file, here)?;
         let look = |key: &Key, flag: &Option<String>| look(key, flag, environment, &found);
         let provider = match look(&PROVIDER, &flags.provider)? {
-            Some(text) => text.read(&PROVIDER, |text| Name::from_name(text))?,
+            Some(text) => text.read(&PROVIDER, Name::from_name)?,
             None => Setting { value: Name::Local, source: Source::Default },
         };
-        let threads = look(&THREADS, &flags.threads)?
-            .map(|text| text.read(&THREADS, |text| threads(text)))
-            .transpose()?;
-        let level = look(&LEVEL, &flags.level)?
-            .map(|text| text.read(&LEVEL, |text| level(text)))
-            .transpose()?;
+        let threads =
+            look(&THREADS, &flags.threads)?.map(|text| text.read(&THREADS, threads)).transpose()?;
+        let level = look(&LEVEL, &flags.level)?.map(|text| text.read(&LEVEL, level)).transpose()?;
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
         let model = look(&MODEL, &flags.model)?;

@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
     input,
     interrupt::Interrupt,
-    open::OutputArgs,
+    open::{ArchArgs, OutputArgs},
     screen::Screen,
     text::Encoding,
 };
@@ -37,7 +37,7 @@ enum Task {
     /// List the architectures at hand and where each comes from
     List {
         #[command(flatten)]
-        folder: Folder,
+        folder: ArchArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
@@ -46,7 +46,7 @@ enum Task {
         /// Its name, as `arch list` has it
         name: String,
         #[command(flatten)]
-        folder: Folder,
+        folder: ArchArgs,
     },
     /// Check an arch file, alone or against a model; exit code 1 says it has a fault
     Check {
@@ -61,32 +61,6 @@ enum Task {
         #[command(flatten)]
         output: OutputArgs,
     },
-}
-
-/// Where more architectures are.
-#[derive(clap::Args, Debug)]
-struct Folder {
-    /// A folder whose .arch files add to the built-in ones or replace them
-    /// [variable: RECINTO_ARCH_DIR]
-    #[arg(long, value_name = "FOLDER")]
-    arch_dir: Option<String>,
-    /// Do not read a .env file
-    #[arg(long)]
-    no_env_file: bool,
-}
-
-impl Folder {
-    fn archs(&self) -> Result<Archs, Failure> {
-        let model = crate::open::ModelArgs {
-            arch_dir: self.arch_dir.clone(),
-            no_env_file: self.no_env_file,
-            ..Default::default()
-        };
-        Ok(match model.settings()?.arch_dir {
-            Some(folder) => Archs::with_dir(&folder.value)?,
-            None => Archs::built_in(),
-        })
-    }
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! `recinto ask`: one question, one answer.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::ops::ControlFlow;
 
 use recinto_chat::{Message, Role};
 use recinto_engine::{Finish, Piece, Reply, Request};
@@ -12,10 +12,9 @@ use crate::{
     failure::Failure,
     input::{self, TextArgs},
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     options::AnswerArgs,
     screen::Screen,
-    write::Target,
 };
 
 const EXAMPLES: &str = "\
@@ -43,9 +42,8 @@ pub struct Args {
     #[arg(long)]
     no_stream: bool,
 
-    /// Write the receipt (digests and options, no words) to this file
-    #[arg(long, value_name = "FILE")]
-    receipt: Option<PathBuf>,
+    #[command(flatten)]
+    receipt: ReceiptArgs,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -60,7 +58,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
     let options = args.answer.options()?;
-    let receipt = args.receipt.as_deref().map(Target::new).transpose()?;
+    let receipts = args.receipt.target()?;
     let settings = args.model.settings()?;
     settings.model()?;
     let system = args.answer.system(args.text.encoding, &interrupt)?;
@@ -68,6 +66,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         return Err(Failure::usage("--completion has no place for --system"));
     }
     let text = args.text.read(&interrupt)?;
+    if args.model.lock_memory {
+        input::lock(&text)?;
+        system.as_ref().map_or(Ok(()), |text| input::lock(text))?;
+    }
     #[cfg(debug_assertions)]
     crate::fault::trip(&text);
     let mut messages = Vec::with_capacity(2);
@@ -79,10 +81,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?.with_session(args.answer.session());
     let facts = local.model().facts();
-    screen.detail(&format!(
-        "{} ({}), {} threads, level {}, opened in {:.0} ms",
-        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
-    ));
+    open::introduce(&screen, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let mut broken = None;
     let mut sink = |piece: Piece<'_>| match streaming.then(|| screen.piece(piece)) {
@@ -108,9 +107,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         screen.answer(&reply.text)?;
     }
     remarks(&screen, &reply, args.output.json);
-    if let Some(target) = receipt {
-        target.write(&reply.receipt.to_bytes())?;
-    }
+    receipts.write(&reply)?;
     Ok(exit_of(&reply.finish))
 }
 

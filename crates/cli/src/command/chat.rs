@@ -1,6 +1,6 @@
 //! `recinto chat`: a conversation, line by line. No history file is kept.
 
-use std::{io::IsTerminal, ops::ControlFlow, path::PathBuf};
+use std::{io::IsTerminal, ops::ControlFlow};
 
 use recinto_chat::{Message, Role};
 use recinto_engine::{Finish, Options, Piece, Reply, Request, Session};
@@ -14,11 +14,10 @@ use crate::{
     failure::Failure,
     input::{self, Lines},
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
     options::AnswerArgs,
     screen::Screen,
     text::Encoding,
-    write::Target,
 };
 
 const EXAMPLES: &str = "\
@@ -47,9 +46,8 @@ pub struct Args {
     #[arg(long)]
     no_stream: bool,
 
-    /// Write the receipt of the latest answer (digests and options, no words) to this file
-    #[arg(long, value_name = "FILE")]
-    receipt: Option<PathBuf>,
+    #[command(flatten)]
+    receipt: ReceiptArgs,
 
     #[command(flatten)]
     answer: AnswerArgs,
@@ -63,10 +61,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let options = args.answer.options()?;
-    let receipt = args.receipt.as_deref().map(Target::new).transpose()?;
+    let receipts = args.receipt.target()?;
     let system = args.answer.system(args.encoding, &interrupt)?;
     let local = args.model.open()?;
     let session = local.model().session(&args.answer.session())?;
+    open::introduce(&screen, &local.model().facts());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
         screen.say(&format!("{} — /exit or Ctrl-D ends\n", local.model().facts().name));
@@ -81,7 +80,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         system: system.map(input::uncover),
         streaming,
         json: args.output.json,
-        receipt,
+        receipts,
+        lock: args.model.lock_memory,
     };
     talk.restart();
     let lines = Lines::start();
@@ -133,7 +133,8 @@ struct Talk {
     system: Option<String>,
     streaming: bool,
     json: bool,
-    receipt: Option<Target>,
+    receipts: Receipts,
+    lock: bool,
 }
 
 impl Drop for Talk {
@@ -152,6 +153,9 @@ impl Talk {
     /// Takes one line: a command or something to answer.
     fn turn(&mut self, line: Zeroizing<String>, interrupt: &Interrupt) -> Result<Turn, Failure> {
         let next = Ok(Turn::Next(Exit::Done));
+        if self.lock {
+            input::lock(&line)?;
+        }
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
         match word {
             "" if rest.trim().is_empty() => next,
@@ -212,9 +216,7 @@ impl Talk {
         }
         let mut reply = reply?;
         self.show(&reply)?;
-        if let Some(target) = &self.receipt {
-            target.write(&reply.receipt.to_bytes())?;
-        }
+        self.receipts.write(&reply)?;
         let exit = ask::exit_of(&reply.finish);
         if reply.finish == Finish::Cancelled && reply.text.is_empty() {
             self.messages.pop();

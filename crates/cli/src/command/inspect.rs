@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use recinto_arch::{Archs, Options, compile};
+use recinto_arch::{Options, compile};
 use recinto_tokenizer::{Description, Tokenizer};
 use recinto_weights::{Array, File, Value};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    open::OutputArgs,
+    open::{ArchArgs, OutputArgs},
     screen::Screen,
 };
 
@@ -39,9 +39,8 @@ pub struct Args {
     #[arg(long)]
     tensors: bool,
 
-    /// A folder with more architectures
-    #[arg(long, value_name = "FOLDER")]
-    arch_dir: Option<PathBuf>,
+    #[command(flatten)]
+    archs: ArchArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -61,10 +60,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let name = if named { args.file.clone() } else { format!("path:{}", args.file) };
     let path = recinto_store::resolve(&name)?.weights;
     let file = File::open(&path)?;
-    let archs = match &args.arch_dir {
-        Some(folder) => Archs::with_dir(folder)?,
-        None => Archs::built_in(),
-    };
+    let archs = args.archs.archs()?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let tokenizer =

@@ -11,7 +11,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
 
@@ -27,6 +27,8 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    #[command(flatten)]
+    receipt: ReceiptArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -112,6 +114,7 @@ struct Opened<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let receipts = args.receipt.target()?;
     let settings = args.model.settings()?;
     let chosen = Chosen::of(&settings);
     let silent = args.output.quiet && !args.output.json;
@@ -139,6 +142,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             } else if !silent {
                 model_lines(&mut screen, &chosen, &facts, &reply)?;
             }
+            receipts.write(&reply)?;
             Ok(Exit::Done)
         }
         Err(failure) => {

@@ -2,6 +2,7 @@
 
 use recinto_tokenizer::Tokenizer;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::{
     envelope,
@@ -65,8 +66,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     // The vocabulary alone: a text can be tokenized for a model that cannot be run.
     let file = recinto_weights::File::open(&path)?;
     let tokenizer = Tokenizer::from_metadata(file.metadata())?;
-    let content = if args.special { vec![] } else { vec![0..text.len()] };
-    let tokens = tokenizer.encode(&text, &content)?;
+    let whole = 0..text.len();
+    let content = if args.special { &[][..] } else { std::slice::from_ref(&whole) };
+    let tokens = tokenizer.encode(&text, content)?;
     let rows: Vec<Row<'_>> = tokens
         .iter()
         .map(|token| Row {
@@ -83,7 +85,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     for row in &rows {
         let [start, end] = row.bytes;
         let range = format!("{start}..{end}");
-        screen.line(&format!("{:>8}  {range:<14} {:?}", row.id, row.piece))?;
+        // What the id stands for; half a character shows as U+FFFD.
+        let bytes = Zeroizing::new(tokenizer.bytes(row.id).unwrap_or_default());
+        let text = String::from_utf8_lossy(&bytes);
+        let shown = if bytes.is_empty() { row.piece } else { &text };
+        screen.line(&format!("{:>8}  {range:<14} {shown:?}", row.id))?;
     }
     screen.detail(&format!("{} tokens", rows.len()));
     Ok(Exit::Done)

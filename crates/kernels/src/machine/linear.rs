@@ -13,8 +13,6 @@ use crate::table::TILE;
 const JOBS: usize = 8;
 /// Bytes of weights of one tile where each is read once: long streams, yet several for balance.
 const STREAM: usize = 64 * 1024;
-/// Positions of one tile at most, so that a stop is seen in time.
-const POSITIONS: usize = 512;
 
 /// Values quantized in one tile.
 const QUANTIZE: usize = 16 * 1024;
@@ -126,7 +124,7 @@ impl Machine {
         prepared: &Prepared,
         jobs: &mut [Job<'_>],
     ) {
-        let gemm = n >= self.table().gemm_from;
+        let (gemm, most) = (n >= self.table().gemm_from, self.table().gemm_to);
         let mut grids: [Grid<'_>; JOBS] = std::array::from_fn(|_| Grid::new(&mut [], 0, 1, 1));
         let mut specs: [Option<Spec<'_>>; JOBS] = [None; JOBS];
         let count = jobs.len();
@@ -139,7 +137,7 @@ impl Machine {
             // With few bytes a thread, shorter tiles rather than idle threads.
             let even = rows.div_ceil(2 * self.threads()).next_multiple_of(4).max(4);
             let tile = if gemm { TILE } else { stream.min(even) };
-            *grid = Grid::new(job.out, rows, tile, if gemm { POSITIONS } else { n.max(1) });
+            *grid = Grid::new(job.out, rows, tile, if gemm { most } else { n.max(1) });
             *spec = Some(Spec { weights: w, bias: job.bias, acts });
         }
         grid::run(&self.pool, &grids[..count], &|thread, index, part| {

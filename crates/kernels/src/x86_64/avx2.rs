@@ -11,6 +11,7 @@ widened!("avx2,fma,f16c");
 pub(super) const TABLE: Table = Table {
     level: Level::Avx2,
     gemm_from: 4,
+    gemm_to: 512,
     f32: Linear { dot: avx2_float::dot_f32, gemm: avx2_float::gemm_f32 },
     f16: Linear { dot: avx2_float::dot_f16, gemm: avx2_float::gemm_f16 },
     bf16: Linear { dot: avx2_float::dot_bf16, gemm: avx2_float::gemm_bf16 },

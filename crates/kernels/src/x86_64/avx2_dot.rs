@@ -36,7 +36,8 @@ macro_rules! dot {
             let (q4s, q_rest) = qs.as_chunks::<4>();
             let (d4s, d_rest) = a.d.as_chunks::<4>();
             let (s4s, s_rest) = a.s.as_chunks::<4>();
-            for (row, out) in rows.chunks_exact(stride).zip(out) {
+            for r in 0..out.len() {
+                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
                 let mut acc = _mm_setzero_ps();
                 // By index: the library's zip is not inlined here.

@@ -115,8 +115,8 @@ pub(super) fn sixes(block: &[u8; 210], h: usize) -> [__m256i; 4] {
     ]
 }
 
-/// Partial sums of a Q6_K block: with numbers 0 … 63, then 32 · Σ sc · Σ q taken off. A pair is at
-/// most 2 · 63 · 127 = 16002.
+/// Partial sums of a Q6_K block: with numbers 0 … 63, then 32 · Σ sc · Σ q taken off. A pair is
+/// at most 2 · 63 · 127 = 16002.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn six(block: &[u8; 210], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
@@ -156,7 +156,8 @@ macro_rules! dot_minima {
             let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
             let (d4s, d_rest) = a.d.as_chunks::<4>();
             let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-            for (row, out) in rows.chunks_exact(stride).zip(out) {
+            for r in 0..out.len() {
+                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
                 let mut acc = _mm_setzero_ps();
                 // By index: the library's zip is not inlined here.
@@ -203,7 +204,8 @@ pub(super) fn dot_q6_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]
     let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
     let (d4s, d_rest) = a.d.as_chunks::<4>();
     let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-    for (row, out) in rows.chunks_exact(stride).zip(out) {
+    for r in 0..out.len() {
+        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
         let (fours, rest) = row.as_chunks::<210>().0.as_chunks::<4>();
         let mut acc = _mm_setzero_ps();
         for b in 0..fours.len() {

@@ -99,7 +99,8 @@ macro_rules! float {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
             let (xs, x_rest) = a.x.as_chunks::<16>();
-            for (row, out) in rows.chunks_exact(stride).zip(out) {
+            for r in 0..out.len() {
+                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (ws, w_rest) = row.as_chunks::<{ 16 * $bytes }>();
                 let mut acc = [_mm256_setzero_ps(); 2];
                 // By index: the library's zip is not inlined here.
