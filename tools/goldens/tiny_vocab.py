@@ -44,7 +44,7 @@ INST = """{{- bos_token -}}
 TURNS = """{{- bos_token -}}
 {%- for message in messages -%}
 {%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
-{%- if role == 'system' -%}{{- raise_exception('system messages have no place here') -}}{%- endif -%}
+{%- if role == 'system' -%}{{- raise_exception('no system messages here') -}}{%- endif -%}
 {{- '<start_of_turn>' + role + '\\n' + message['content'] | trim + '<end_of_turn>\\n' -}}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<start_of_turn>model\\n' -}}{%- endif -%}"""

@@ -52,7 +52,7 @@ impl TextArgs {
             Some(path) => Some(file(path, self.encoding, interrupt)?),
             None => None,
         };
-        let implied = self.file.is_none() && self.wants_stdin(argument.is_some())?;
+        let implied = !dash && self.file.is_none() && self.wants_stdin(argument.is_some())?;
         let stdin = match dash || implied {
             true => Some(stdin(self.encoding, interrupt)?),
             false => None,
@@ -99,10 +99,17 @@ fn is_piped() -> bool {
     kind.is_fifo() || kind.is_file() || kind.is_socket()
 }
 
-/// The text of an argument.
+/// The text of an argument. Its encoding is the terminal's; `--encoding` is for files and stdin.
 pub fn argument(text: &OsStr, what: &str) -> Result<Zeroizing<String>, Failure> {
     let bytes = Zeroizing::new(text.as_encoded_bytes().to_vec());
-    text::decode(bytes, Encoding::Utf8, &format!("{what} (argument)"))
+    match std::str::from_utf8(&bytes) {
+        Ok(_) => text::decode(bytes, Encoding::Utf8, what),
+        Err(e) => {
+            let at = e.valid_up_to();
+            Err(Failure::usage(format!("{what}: the argument is not UTF-8, at byte {at}"))
+                .hint("give it by stdin or from a file, with --encoding"))
+        }
+    }
 }
 
 /// The text of a file; `-` is stdin.

@@ -95,11 +95,14 @@ fn which_files_are_believed() {
     }
 }
 
+/// A user number that the tests do not run as.
+const SOMEBODY: u32 = 64_242;
+
 #[test]
 fn a_file_of_somebody_else_is_refused() {
     let shell = Shell::new();
     let path = shell.write(".env", "RECINTO_MODEL=./m.gguf\n");
-    if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
+    if std::os::unix::fs::chown(&path, Some(SOMEBODY), None).is_err() {
         // Who is not root cannot give a file away; a file of root's is somebody else's then.
         fs::remove_file(&path).unwrap();
         let ran = shell.run(&["status", "--env-file", "/etc/hostname"]);
@@ -114,7 +117,7 @@ fn a_file_of_somebody_else_is_refused() {
     fs::remove_file(&path).unwrap();
     let target = shell.write("mine.env", "RECINTO_MODEL=./m.gguf\n");
     std::os::unix::fs::symlink(target, &path).unwrap();
-    std::os::unix::fs::lchown(&path, Some(65534), None).unwrap();
+    std::os::unix::fs::lchown(&path, Some(SOMEBODY), None).unwrap();
     let ran = shell.run(&["status"]);
     assert!(ran.err.contains("owned by another user"), "a link of theirs: {}", ran.err);
 }

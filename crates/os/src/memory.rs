@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn pages_can_be_locked() {
-        lock(&[]).unwrap();
+        lock::<u8>(&[]).unwrap();
         let block = vec![1u8; 16 << 10];
         match lock(&block) {
             Ok(()) => {

@@ -134,7 +134,7 @@ pub fn remarks(screen: &Screen, reply: &Reply, json: bool) {
     let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 * 1e3 / ms } else { 0.0 };
     let fed = usage.prompt_tokens - usage.cached_tokens;
     screen.detail(&format!(
-        "prompt {} tokens ({} cached) in {:.0} ms ({:.0}/s), answer {} tokens in {:.0} ms ({:.1}/s)",
+        "prompt {} tokens ({} cached) in {:.0} ms ({:.0}/s), answer {} in {:.0} ms ({:.1}/s)",
         usage.prompt_tokens,
         usage.cached_tokens,
         times.prefill_ms,

@@ -32,7 +32,7 @@ Examples:
   recinto chat -m ./qwen.gguf -s \"Answer in Spanish.\"
   recinto chat < questions.txt";
 
-const COMMANDS: &str = "commands: /reset, /system TEXT, /exit; `//` sends a line that begins with /";
+const COMMANDS: &str = "commands: /reset, /system TEXT, /exit; `//` sends text that starts with /";
 
 /// Talk with a model, line by line
 #[derive(clap::Args, Debug)]

@@ -66,7 +66,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let tokenizer =
         Tokenizer::from_metadata(file.metadata()).map(|t| described(&t)).map_err(|e| e.to_string());
     let found = Found { path, file, architecture, tokenizer };
-    if args.output.json { found.json(&mut screen, &args) } else { found.lines(&mut screen, &args) }?;
+    match args.output.json {
+        true => found.json(&mut screen, args.tensors)?,
+        false => found.lines(&mut screen, args.tensors)?,
+    }
     Ok(Exit::Done)
 }
 
@@ -98,9 +101,10 @@ impl Found {
         keys.map(|(key, value)| (key, shown(value))).collect()
     }
 
-    fn lines(&self, screen: &mut Screen, args: &Args) -> Result<(), Failure> {
+    fn lines(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
         let (path, bytes) = (self.path.display(), self.file.bytes().len());
-        screen.line(&format!("file          {path} ({bytes} bytes, GGUF {})", self.file.version()))?;
+        let version = self.file.version();
+        screen.line(&format!("file          {path} ({bytes} bytes, GGUF {version})"))?;
         screen.line(&match &self.architecture {
             Ok(name) => format!("architecture  {name}: available"),
             Err(why) => format!("architecture  not available: {}", first_line(why)),
@@ -123,9 +127,10 @@ impl Found {
         screen.line("\ntensors")?;
         for (name, kind) in self.kinds() {
             let Kind { tensors, values, bytes } = kind;
-            screen.line(&format!("  {name:<6} {tensors:>5} {values:>14} values {bytes:>14} bytes"))?;
+            let counts = format!("{tensors:>5} {values:>14} values {bytes:>14} bytes");
+            screen.line(&format!("  {name:<6} {counts}"))?;
         }
-        if args.tensors {
+        if tensors {
             for tensor in self.file.tensors() {
                 let dims: Vec<String> = tensor.dims.iter().map(ToString::to_string).collect();
                 let (name, dtype) = (&tensor.name, tensor.dtype.name());
@@ -139,7 +144,7 @@ impl Found {
         Ok(())
     }
 
-    fn json(&self, screen: &mut Screen, args: &Args) -> Result<(), Failure> {
+    fn json(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
         let metadata: serde_json::Map<_, _> =
             self.file.metadata().iter().map(|(key, v)| (key.to_owned(), whole(v))).collect();
         let mut body = json!({
@@ -155,7 +160,7 @@ impl Found {
             "dtypes": self.kinds(),
             "metadata": metadata,
         });
-        if args.tensors {
+        if tensors {
             let list = self.file.tensors().iter().map(|tensor| {
                 json!({
                     "name": tensor.name,

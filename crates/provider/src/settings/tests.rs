@@ -1,3 +1,5 @@
+//! How settings are resolved: precedence, sources, refusals.
+
 use std::fs;
 
 use super::*;
