@@ -273,7 +273,9 @@ impl Bound {
         let mut targets = Vec::with_capacity(group.len());
         let mut forms = Vec::with_capacity(2);
         for instruction in group {
-            let Op::Linear { out, weight, bias, rows: height, .. } = instruction.op else { continue };
+            let Op::Linear { out, weight, bias, rows: height, .. } = instruction.op else {
+                continue;
+            };
             let tensor = self.file.tensor(weight.0);
             let dtype = tensor.info.dtype;
             let weights = Rows::new(tensor.bytes, dtype, height, cols)

@@ -173,6 +173,6 @@ fn completion(request: &Request, has_template: bool) -> Result<Prompt, Error> {
         }
         text.push_str(&message.content);
     }
-    let content = vec![0..text.len()];
-    Ok(Prompt { text, content, ids: Vec::new(), mode: Mode::Completion, notes })
+    let everything = 0..text.len();
+    Ok(Prompt { text, content: vec![everything], ids: Vec::new(), mode: Mode::Completion, notes })
 }

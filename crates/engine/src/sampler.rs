@@ -174,68 +174,60 @@ mod tests {
 
     #[test]
     fn stages() {
-        let base = || Options { seed: Some(7), ..Options::default() };
-        let cases: Vec<(&str, Options, &[f32], &[u32], u32)> = vec![
-            (
-                "top-k 1 is greedy",
-                Options { temperature: 1.0, top_k: 1, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[],
-                1,
-            ),
-            (
-                "tiny top-p is greedy",
-                Options { temperature: 1.0, top_p: 1e-6, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[],
-                1,
-            ),
-            (
-                "min-p 1 is greedy",
-                Options { temperature: 1.0, min_p: 1.0, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[],
-                1,
-            ),
-            (
-                "repeat penalty",
-                Options { repeat_penalty: 2.0, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[1],
-                2,
-            ),
-            (
-                "repeat penalty on a negative",
-                Options { repeat_penalty: 2.0, ..base() },
-                &[-1.5, -1.0],
-                &[1],
-                0,
-            ),
-            (
-                "presence penalty",
-                Options { presence_penalty: 1.5, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[1],
-                2,
-            ),
-            (
-                "frequency penalty counts",
-                Options { frequency_penalty: 0.6, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[1, 1],
-                2,
-            ),
-            ("bias", Options { logit_bias: [(0, 9.0)].into(), ..base() }, &[1.0, 3.0, 2.0], &[], 0),
-            (
-                "old tokens are forgotten",
-                Options { repeat_penalty: 9.0, repeat_last_n: 1, ..base() },
-                &[1.0, 3.0, 2.0],
-                &[1, 0],
-                1,
-            ),
+        let base = Options { seed: Some(7), ..Options::default() };
+        let drawn = Options { temperature: 1.0, ..base.clone() };
+        let case = |name, options: Options| Case { name, options, ..Case::default() };
+        let cases = [
+            case("top-k 1 is greedy", Options { top_k: 1, ..drawn.clone() }),
+            case("tiny top-p is greedy", Options { top_p: 1e-6, ..drawn.clone() }),
+            case("min-p 1 is greedy", Options { min_p: 1.0, ..drawn }),
+            Case {
+                history: &[1],
+                want: 2,
+                ..case("repeat penalty", Options { repeat_penalty: 2.0, ..base.clone() })
+            },
+            Case {
+                logits: &[-1.5, -1.0],
+                history: &[1],
+                want: 0,
+                ..case("repeat penalty, negative", Options { repeat_penalty: 2.0, ..base.clone() })
+            },
+            Case {
+                history: &[1],
+                want: 2,
+                ..case("presence penalty", Options { presence_penalty: 1.5, ..base.clone() })
+            },
+            Case {
+                history: &[1, 1],
+                want: 2,
+                ..case("frequency counts", Options { frequency_penalty: 0.6, ..base.clone() })
+            },
+            Case {
+                want: 0,
+                ..case("bias", Options { logit_bias: [(0, 9.0)].into(), ..base.clone() })
+            },
+            Case {
+                history: &[1, 0],
+                ..case("old tokens", Options { repeat_penalty: 9.0, repeat_last_n: 1, ..base })
+            },
         ];
-        for (name, options, logits, history, want) in cases {
+        for Case { name, options, logits, history, want } in cases {
             assert_eq!(pick(options, logits, history), want, "{name}");
+        }
+    }
+
+    struct Case {
+        name: &'static str,
+        options: Options,
+        logits: &'static [f32],
+        history: &'static [u32],
+        want: u32,
+    }
+
+    impl Default for Case {
+        fn default() -> Case {
+            let options = Options::default();
+            Case { name: "", options, logits: &[1.0, 3.0, 2.0], history: &[], want: 1 }
         }
     }
 

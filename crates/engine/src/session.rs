@@ -188,8 +188,7 @@ impl Session {
         if self.ids.len() + ids.len() > self.ids.capacity() {
             // Growing in place would leave the old ids behind on the heap.
             let room = (self.ids.len() + ids.len()).next_power_of_two().max(256);
-            let mut larger = Vec::with_capacity(room);
-            larger.resize(room, 0);
+            let mut larger = vec![0; room];
             if self.model.0.lock_memory {
                 memory::lock(&larger).map_err(|_| self.model.no_memory())?;
             }

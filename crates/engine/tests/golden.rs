@@ -8,7 +8,7 @@ use std::{path::PathBuf, process::Command};
 
 use goldens::{
     best, completion, floats, folder, gap, greedy, ids, number, open, record, rows, same_ids,
-    session,
+    session, within,
 };
 use recinto_engine::{Level, Model, OpenOptions, Request};
 use recinto_kernels::Kernels;
@@ -85,9 +85,9 @@ fn faults(name: &str) -> Vec<String> {
     println!(
         "{name}: largest difference {most:.4} of {most_allowed}, rms {rms:.5} of {rms_allowed}"
     );
-    if !(most <= most_allowed && rms <= rms_allowed) {
+    if !(within(most, most_allowed) && within(rms, rms_allowed)) {
         let at = ours.chunks(width).zip(logits.chunks(width));
-        let at = at.map(|(a, b)| gap(a, b).0).position(|d| !(d <= most_allowed));
+        let at = at.map(|(a, b)| gap(a, b).0).position(|d| !within(d, most_allowed));
         faults.push(format!(
             "logits differ by {most:.4} (allowed {most_allowed}), rms {rms:.5} (allowed \
              {rms_allowed}); first position beyond: {at:?}"
@@ -96,7 +96,7 @@ fn faults(name: &str) -> Vec<String> {
     let tie = 2.0 * most_allowed;
     for (position, (a, b)) in ours.chunks(width).zip(logits.chunks(width)).enumerate() {
         let ((ours, _), (golden, margin)) = (best(a), best(b));
-        if ours != golden && !(margin < tie) {
+        if ours != golden && !within(margin, tie) {
             let what = format!("position {position}: id {ours}, golden {golden} by {margin:.3}");
             faults.push(what);
         }

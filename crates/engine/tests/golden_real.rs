@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use goldens::{
     best, completion, folder, greedy, ids, log_sum_exp, number, numbers, open, record, same_ids,
-    session,
+    session, within,
 };
 use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
 use serde_json::Value;
@@ -80,15 +80,15 @@ fn check(case: &Case, model: &Model, golden: &Value, faults: &mut Vec<String>) -
     }
     let rms = (sum / top.len() as f64).sqrt();
     let whole = (log_sum_exp(&row) - number(&golden["logsumexp"])).abs() / std;
-    if !(most <= case.most && rms <= case.rms) {
+    if !(within(most, case.most) && within(rms, case.rms)) {
         faults.push(format!("the largest logits differ by {most:.4} std, rms {rms:.4} std"));
     }
-    if !(whole <= case.log_sum_exp) {
+    if !within(whole, case.log_sum_exp) {
         faults.push(format!("log-sum-exp differs by {whole:.4} std"));
     }
     let margin = top[0] - top[1];
     let ours = best(&row).0;
-    if ours != top_ids[0] && !(margin < TIE * std) {
+    if ours != top_ids[0] && !within(margin, TIE * std) {
         faults.push(format!("id {ours}, golden {} by {margin:.3}", top_ids[0]));
     }
     greedy(&mut session, row, golden, TIE * std, faults);
@@ -153,7 +153,7 @@ fn perplexity_is_that_of_an_independent_engine() {
         let (ours, wanted) = ((sum / predicted as f64).exp(), number(&golden["perplexity"]));
         let part = ours / wanted - 1.0;
         println!("{name}: perplexity {ours:.4}, golden {wanted:.4} ({:+.3} %)", part * 100.0);
-        if !(part.abs() <= PERPLEXITY) {
+        if !within(part.abs(), PERPLEXITY) {
             all.push(format!("{name}: perplexity {ours:.4}, golden {wanted:.4}"));
         }
     }

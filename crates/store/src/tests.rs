@@ -1,3 +1,5 @@
+//! Names and what they resolve to: paths, folders, refusals.
+
 use std::fs;
 
 use super::*;

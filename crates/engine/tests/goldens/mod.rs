@@ -119,6 +119,11 @@ pub fn gap(ours: &[f32], golden: &[f32]) -> (f64, f64) {
     (most, (sum / ours.len() as f64).sqrt())
 }
 
+/// Whether a value is in its limit; a NaN is not.
+pub fn within(value: f64, limit: f64) -> bool {
+    value <= limit
+}
+
 /// ln Σ exp of a row.
 pub fn log_sum_exp(row: &[f32]) -> f64 {
     let top = f64::from(row[best(row).0 as usize]);
@@ -138,7 +143,7 @@ pub fn greedy(
     assert_eq!(wanted.len(), margins.len());
     for (step, (id, margin)) in wanted.iter().zip(margins).enumerate() {
         let ours = best(&row).0;
-        if ours != *id && !(margin < tie) {
+        if ours != *id && !within(margin, tie) {
             faults.push(format!("greedy step {step}: id {ours}, golden {id} by {margin:.3}"));
         }
         if step + 1 < wanted.len() {
