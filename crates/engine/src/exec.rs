@@ -223,11 +223,15 @@ impl Bound {
             }
             Op::Attend { out, q, heads, cache, scale, softcap, .. } => {
                 let shape = self.program.caches[cache];
-                let mut target = buffers.take(out, heads * shape.value_dim, rows.n);
+                let width = heads * shape.value_dim;
+                let mut target = match out == q {
+                    true => vec![0.0; width * rows.n],
+                    false => buffers.take(out, width, rows.n),
+                };
                 let attend = Attend { heads, window: shape.window, scale, softcap };
                 let queries = &buffers.slots[q.0].values;
                 machine.attend(stop, queries, &caches[cache], rows.start, &attend, &mut target)?;
-                buffers.give(out, heads * shape.value_dim, target);
+                buffers.give(out, width, target);
             }
             Op::Add { out, a, b, width } => {
                 buffers.two([out, a, b], width, rows.n, |a, b| machine.add(stop, a, b))?;

@@ -193,8 +193,8 @@ impl Options {
         if self.stop.iter().any(String::is_empty) {
             return bad("stop", "a text that is not empty");
         }
-        if self.logit_bias.values().any(|bias| bias.is_nan()) {
-            return bad("logit_bias", "numbers");
+        if self.logit_bias.values().any(|bias| bias.is_nan() || *bias == f32::INFINITY) {
+            return bad("logit_bias", "numbers (minus infinity bans a token)");
         }
         if let Some(id) = self.logit_bias.keys().find(|id| **id as usize >= vocabulary) {
             let allowed = format!("of ids below {vocabulary}; {id} is not");

@@ -10,13 +10,24 @@ use crate::options::Options;
 pub(crate) struct Sampler {
     options: Options,
     seed: u64,
+    /// Ids with their logits over the temperature.
     candidates: Vec<(u32, f32)>,
+    /// How many of the first candidates are in order.
+    ordered: usize,
+    best: f32,
     recent: Vec<u32>,
 }
 
 impl Sampler {
     pub fn new(options: &Options, seed: u64) -> Sampler {
-        Sampler { options: options.clone(), seed, candidates: Vec::new(), recent: Vec::new() }
+        Sampler {
+            options: options.clone(),
+            seed,
+            candidates: Vec::new(),
+            ordered: 0,
+            best: 0.0,
+            recent: Vec::new(),
+        }
     }
 
     /// The next token after `history`, for the token that will stand at `position`.
@@ -26,9 +37,8 @@ impl Sampler {
             return greedy(logits);
         }
         self.gather(logits);
-        self.cut();
-        let draw = uniform(self.seed, position as u64);
-        self.draw(draw)
+        let mass = self.cut();
+        self.draw(uniform(self.seed, position as u64) * mass)
     }
 
     /// Penalties on recent tokens, then biases.
@@ -43,8 +53,11 @@ impl Sampler {
             self.recent.sort_unstable();
             for run in self.recent.chunk_by(|a, b| a == b) {
                 let Some(logit) = logits.get_mut(run[0] as usize) else { continue };
-                let factor = if *logit > 0.0 { 1.0 / o.repeat_penalty } else { o.repeat_penalty };
-                *logit *= factor;
+                if *logit > 0.0 {
+                    *logit /= o.repeat_penalty;
+                } else {
+                    *logit *= o.repeat_penalty;
+                }
                 *logit -= o.presence_penalty + o.frequency_penalty * run.len() as f32;
             }
         }
@@ -55,58 +68,86 @@ impl Sampler {
         }
     }
 
-    /// The candidates, likeliest first, as many as the stages can need.
+    /// The candidates after temperature and top-k.
     fn gather(&mut self, logits: &[f32]) {
         let temperature = self.options.temperature;
         self.candidates.clear();
         self.candidates
             .extend(logits.iter().enumerate().map(|(id, logit)| (id as u32, logit / temperature)));
-        let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        self.ordered = 0;
+        self.best = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b)) / temperature;
         let k = self.options.top_k;
         if k > 0 && k < self.candidates.len() {
-            self.candidates.select_nth_unstable_by(k - 1, order);
+            self.order(k);
             self.candidates.truncate(k);
         }
-        self.candidates.sort_unstable_by(order);
     }
 
-    /// Turns logits into weights relative to the likeliest, then applies top-p and min-p.
-    fn cut(&mut self) {
-        let best = self.candidates.first().map_or(0.0, |c| c.1);
-        for candidate in &mut self.candidates {
-            candidate.1 = math::exp(candidate.1 - best);
+    /// Brings at least the `n` likeliest candidates to the front, in order; of equals the lower
+    /// id first. Sorting a whole vocabulary for each token would cost more than a small model.
+    fn order(&mut self, n: usize) {
+        let n = n.min(self.candidates.len());
+        if n <= self.ordered {
+            return;
         }
-        if self.options.top_p < 1.0 {
-            let total: f64 = self.candidates.iter().map(|c| f64::from(c.1)).sum();
-            let wanted = f64::from(self.options.top_p) * total;
-            let mut sum = 0.0;
-            let mut keep = 0;
-            for candidate in &self.candidates {
-                sum += f64::from(candidate.1);
-                keep += 1;
-                if sum >= wanted {
-                    break;
-                }
+        let by = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        let rest = &mut self.candidates[self.ordered..];
+        let part = n - self.ordered;
+        if part < rest.len() {
+            rest.select_nth_unstable_by(part - 1, by);
+        }
+        rest[..part].sort_unstable_by(by);
+        self.ordered = n;
+    }
+
+    /// Weight of the candidate that is `index` places from the likeliest, whose weight is 1.
+    fn weight(&mut self, index: usize) -> f32 {
+        if index >= self.ordered {
+            self.order((index + 1).next_power_of_two().max(64));
+        }
+        math::exp(self.candidates[index].1 - self.best)
+    }
+
+    /// Applies top-p, then min-p; the sum of the weights that are left.
+    fn cut(&mut self) -> f64 {
+        let weights = self.candidates.iter().map(|c| f64::from(math::exp(c.1 - self.best)));
+        let total: f64 = weights.sum();
+        let (top_p, min_p) = (self.options.top_p, self.options.min_p);
+        if top_p >= 1.0 && min_p <= 0.0 {
+            return total;
+        }
+        let wanted = if top_p < 1.0 { f64::from(top_p) * total } else { f64::INFINITY };
+        let (mut mass, mut keep) = (0.0, 0);
+        while keep < self.candidates.len() && mass < wanted {
+            let weight = self.weight(keep);
+            if keep > 0 && weight < min_p {
+                break;
             }
-            self.candidates.truncate(keep);
+            mass += f64::from(weight);
+            keep += 1;
         }
-        let least = self.options.min_p;
-        let keep = self.candidates.partition_point(|c| c.1 >= least).max(1);
-        self.candidates.truncate(keep);
+        self.candidates.truncate(keep.max(1));
+        mass
     }
 
-    fn draw(&self, draw: f64) -> u32 {
-        let total: f64 = self.candidates.iter().map(|c| f64::from(c.1)).sum();
-        let mut left = draw * total;
-        for (id, weight) in &self.candidates {
-            left -= f64::from(*weight);
+    /// The candidate at which the weights, likeliest first, add up to more than `at`.
+    fn draw(&mut self, at: f64) -> u32 {
+        let mut left = at;
+        let mut last = 0;
+        for index in 0..self.candidates.len() {
+            let weight = self.weight(index);
+            if weight > 0.0 {
+                last = index;
+            } else if index > 0 {
+                break;
+            }
+            left -= f64::from(weight);
             if left < 0.0 {
-                return *id;
+                break;
             }
         }
         // Rounding can leave a crumb: the last candidate that has any weight takes it.
-        let last = self.candidates.iter().rev().find(|c| c.1 > 0.0);
-        last.or(self.candidates.first()).map_or(0, |c| c.0)
+        self.candidates.get(last).map_or(0, |c| c.0)
     }
 }
 
@@ -242,6 +283,28 @@ mod tests {
         }
         for (count, want) in counts.iter().zip([1000, 2000, 5000]) {
             assert!((*count as i64 - want).abs() < 200, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn ordering_by_parts_draws_what_a_full_sort_draws() {
+        let logits: Vec<f32> =
+            (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32 / 512.0).collect();
+        let options = Options { temperature: 1.0, ..Options::default() };
+        let best = logits.iter().fold(f32::MIN, |a, b| a.max(*b));
+        let mut sorted: Vec<(u32, f32)> =
+            logits.iter().copied().enumerate().map(|(i, l)| (i as u32, l)).collect();
+        let total: f64 = sorted.iter().map(|c| f64::from(math::exp(c.1 - best))).sum();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        for seed in 0..300 {
+            let mut left = uniform(seed, 9) * total;
+            let chosen = sorted.iter().find(|c| {
+                left -= f64::from(math::exp(c.1 - best));
+                left < 0.0
+            });
+            let mut sampler = Sampler::new(&options, seed);
+            let got = sampler.pick(&mut logits.clone(), &[], 9);
+            assert_eq!(Some(got), chosen.map(|c| c.0), "seed {seed}");
         }
     }
 
