@@ -36,7 +36,8 @@ pub struct Options {
     pub stop: Vec<String>,
     /// Whether a model that can think aloud does; `None` leaves it to its template.
     pub thinking: Option<bool>,
-    /// The date a template may ask for, `YYYY-MM-DD`; `None` is today.
+    /// The date a template may ask for, `YYYY-MM-DD`; `None` is today in UTC, and the reply then
+    /// carries it.
     pub date: Option<String>,
     /// Longest time for the whole reply.
     #[serde(with = "seconds")]

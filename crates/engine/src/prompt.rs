@@ -77,16 +77,28 @@ impl Request {
 impl Model {
     /// Renders and encodes a request; computes nothing.
     pub fn prompt(&self, request: &Request) -> Result<Prompt, Error> {
-        guarded(|| self.render(request))
+        guarded(|| self.render(request, &self.dated(&request.options)))
     }
 
-    fn render(&self, request: &Request) -> Result<Prompt, Error> {
+    /// The options with today's date filled in where the model's template asks for one, so that
+    /// a reply says which day it was made for.
+    pub(crate) fn dated(&self, options: &Options) -> Options {
+        let mut options = options.clone();
+        if options.date.is_none() && self.template().is_some_and(|t| t.contains("strftime_now")) {
+            let now = Moment::now();
+            options.date = Some(format!("{:04}-{:02}-{:02}", now.year, now.month, now.day));
+        }
+        options
+    }
+
+    pub(crate) fn render(&self, request: &Request, options: &Options) -> Result<Prompt, Error> {
         if request.messages.is_empty() {
             return Err(Error::new(Kind::Request, "a request without messages"));
         }
         let mut prompt = match (&self.0.template, request.completion) {
             (Some(template), false) => {
-                let mut rendered = template.render(&request.messages, &render_options(request)?)?;
+                let mut rendered =
+                    template.render(&request.messages, &render_options(request, options)?)?;
                 Prompt {
                     text: std::mem::take(&mut rendered.text),
                     content: std::mem::take(&mut rendered.content),
@@ -117,14 +129,14 @@ impl Model {
     }
 }
 
-fn render_options(request: &Request) -> Result<RenderOptions, Error> {
+fn render_options(request: &Request, settings: &Options) -> Result<RenderOptions, Error> {
     let mut options = RenderOptions::new();
     options.add_generation_prompt = true;
     options.tools.clone_from(&request.tools);
-    if let Some(thinking) = request.options.thinking {
+    if let Some(thinking) = settings.thinking {
         options.variables.insert("enable_thinking".into(), thinking.into());
     }
-    if let Some(date) = &request.options.date {
+    if let Some(date) = &settings.date {
         options.date = Some(day(date).ok_or_else(|| {
             Error::new(Kind::Request, "option `date`: a day as `YYYY-MM-DD` is expected")
         })?);

@@ -109,7 +109,10 @@ fn settings(options: &Options, mode: Mode) -> BTreeMap<String, Setting> {
         out.insert("thinking", thinking.into());
     }
     if let Some(date) = &options.date {
-        out.insert("date", text(date));
+        // 20261129 for 2026-11-29: a number, since receipts hold no free text.
+        let digits = date.bytes().filter(u8::is_ascii_digit);
+        let number = digits.fold(0u64, |n, digit| n * 10 + u64::from(digit - b'0'));
+        out.insert("date", number.into());
     }
     if !options.logit_bias.is_empty() {
         let pairs = options.logit_bias.iter();

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 use crate::{
     digest::Digests,
-    error::{Error, Kind},
+    error::{Error, Kind, guarded},
     model::Model,
     options::Options,
     prompt::{Mode, Prompt, Request},
@@ -123,11 +123,11 @@ impl Session {
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
         let model = self.model.clone();
-        let mut options = request.options.clone();
+        let mut options = model.dated(&request.options);
         options.check(model.program().vocabulary)?;
         let seed = *options.seed.get_or_insert_with(fresh_seed);
         let stop = stop.with_deadline(options.deadline.map(|time| Instant::now() + time));
-        let prompt = model.prompt(request)?;
+        let prompt = guarded(|| model.render(request, &options))?;
         let (started, began) = (SystemTime::now(), Instant::now());
         let cached = self.rewind_to_common(&prompt)?;
         self.block = options.block;

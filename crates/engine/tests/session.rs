@@ -281,3 +281,39 @@ fn a_sink_that_breaks_ends_the_reply() {
         assert!(reply.usage.output_tokens < 200);
     }
 }
+
+#[test]
+fn reasoning_and_answer_are_kept_apart() {
+    let model = open("qwen3-plain", 1);
+    let open_tag = model.tokenizer().find("<think>").expect("a vocabulary with tags");
+    let close_tag = model.tokenizer().find("</think>").expect("a vocabulary with tags");
+    let mut request = Request::user("¿Por qué?");
+    request.options.max_tokens = 4;
+    // A bias that forces the opening tag: everything after it is reasoning.
+    request.options.logit_bias = [(open_tag, 1e6)].into();
+    let (mut thought, mut said) = (String::new(), String::new());
+    let mut pieces = |piece: recinto_engine::Piece<'_>| {
+        match piece {
+            recinto_engine::Piece::Reasoning(text) => thought.push_str(text),
+            recinto_engine::Piece::Text(text) => said.push_str(text),
+        }
+        std::ops::ControlFlow::Continue(())
+    };
+    let reply = model.reply(&request, &Stop::never(), &mut pieces).unwrap();
+    assert_eq!((reply.text.as_str(), said.as_str()), ("", ""));
+    assert_eq!(
+        (reply.reasoning.as_str(), thought.as_str()),
+        ("<think><think><think>", "<think><think><think>")
+    );
+    assert!(reply.notes.iter().any(|note| note.contains("still thinking")), "{:?}", reply.notes);
+    // Where nothing was opened, a closing tag is text like any other.
+    request.options.logit_bias = [(close_tag, 1e6)].into();
+    let reply = model.reply(&request, &Stop::never(), &mut sink()).unwrap();
+    assert_eq!(
+        (reply.reasoning.as_str(), reply.text.as_str()),
+        ("", "</think></think></think></think>")
+    );
+    request.options.thinking = Some(false);
+    let text = model.prompt(&request).unwrap().text.clone();
+    assert!(text.ends_with("<think>\n\n</think>\n\n"), "the template closes thinking at once");
+}
