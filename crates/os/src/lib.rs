@@ -16,8 +16,10 @@ pub mod owner;
 pub mod shield;
 pub mod signal;
 pub mod usage;
+mod wiped;
 
 pub use map::{Advice, Identity, Map};
+pub use wiped::{Wiped, WipedText};
 
 #[cfg(test)]
 mod tree;
