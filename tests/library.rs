@@ -40,7 +40,7 @@ fn child() {
 
 #[test]
 fn nothing_is_written_to_the_host_programs_output() {
-    // EMB-01 of the public reports: what is left is the test runner's own lines.
+    // EMB-01 of docs/cases.md: what is left is the test runner's own lines.
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
         .env("RECINTO_TEST_CHILD", "1")

@@ -3,9 +3,10 @@
 #
 #   tools/fuzz.sh SECONDS [TARGET...]
 #
-# Builds the targets of fuzz/Cargo.toml with the stable toolchain (cargo and a C++ compiler, nothing
-# else) and runs each for SECONDS, from the seeds in fuzz/seeds/TARGET and what earlier runs found
-# in fuzz/corpus/TARGET. Ends with 1 when an input made a target crash, hang or take too much
+# Builds the targets of fuzz/Cargo.toml once, with the stable toolchain (cargo and a C++ compiler,
+# nothing else), and runs them one after another, from the seeds in fuzz/seeds/TARGET and what
+# earlier runs found in fuzz/corpus/TARGET. SECONDS are for all of them together, shared evenly, but
+# each runs for at least 7. Ends with 1 when an input made a target crash, hang or take too much
 # memory; the input is then in fuzz/artifacts/TARGET. Ends with 2 when nothing could be run.
 set -eu
 
@@ -35,6 +36,18 @@ flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table"
 flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares"
 RUSTFLAGS="${RUSTFLAGS:-} $flags" cargo build --release --locked --target "$triple" || exit 2
 
+each=$((seconds / $#))
+[ "$each" -ge 7 ] || each=7
+
+# Good texts that stand elsewhere in the house.
+seeds() {
+    echo "seeds/$1"
+    case $1 in
+    arch) echo ../crates/arch/archs ../crates/arch/tests/ok ;;
+    template) echo ../crates/chat/tests/templates ;;
+    esac
+}
+
 folder=${CARGO_TARGET_DIR:-target}/$triple/release
 failed=0
 for target in "$@"; do
@@ -43,9 +56,10 @@ for target in "$@"; do
         exit 2
     fi
     mkdir -p "corpus/$target" "artifacts/$target" "seeds/$target"
-    echo "fuzz: $target for $seconds s"
-    "$folder/$target" "corpus/$target" "seeds/$target" \
-        -max_total_time="$seconds" -artifact_prefix="artifacts/$target/" \
+    echo "fuzz: $target for $each s"
+    # shellcheck disable=SC2046  # the folders are split on purpose
+    "$folder/$target" "corpus/$target" $(seeds "$target") \
+        -max_total_time="$each" -artifact_prefix="artifacts/$target/" \
         -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len=65536 \
         -print_final_stats=1 || failed=1
 done

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use recinto_kernels::Stop;
 use recinto_receipt::{Digest, Hasher, sha256};
 use serde::Serialize;
 
@@ -38,7 +39,8 @@ pub(crate) struct Pending {
 
 #[derive(Default)]
 struct Shared {
-    done: Mutex<Option<(Digest, Duration)>>,
+    /// The outer one: finished or not; the inner one: `None` when the thread failed.
+    done: Mutex<Option<Option<(Digest, Duration)>>>,
     ready: Condvar,
     cancelled: AtomicBool,
 }
@@ -50,20 +52,18 @@ impl Pending {
     /// Starts hashing the mapped file. The thread keeps the mapping alive, not the model.
     pub fn start(bound: &Arc<Bound>) -> Result<Pending, Error> {
         let shared = Arc::new(Shared::default());
-        let (bound, for_thread) = (Arc::clone(bound), Arc::clone(&shared));
+        let (bound, report) = (Arc::clone(bound), Report(Arc::clone(&shared), None));
         let work = move || {
+            let mut report = report;
             let began = Instant::now();
             let mut hasher = Hasher::new();
             for chunk in bound.file.bytes().chunks(STRIDE) {
-                if for_thread.cancelled.load(Ordering::Relaxed) {
+                if report.0.cancelled.load(Ordering::Relaxed) {
                     return;
                 }
                 hasher.update(chunk);
             }
-            let digest = hasher.finish();
-            let mut done = for_thread.done.lock().unwrap_or_else(|e| e.into_inner());
-            *done = Some((digest, began.elapsed()));
-            for_thread.ready.notify_all();
+            report.1 = Some((hasher.finish(), began.elapsed()));
         };
         std::thread::Builder::new()
             .name("recinto-digest".into())
@@ -72,15 +72,39 @@ impl Pending {
         Ok(Pending { shared })
     }
 
-    /// The digest and the time it took; waits until it is there.
-    pub fn wait(&self) -> (Digest, Duration) {
+    /// The digest and the time it took; waits until it is there, or a little longer than `stop`
+    /// allows.
+    pub fn wait(&self, stop: &Stop) -> Result<(Digest, Duration), Error> {
         let mut done = self.shared.done.lock().unwrap_or_else(|e| e.into_inner());
+        let mut late = None;
         loop {
             if let Some(result) = *done {
-                return result;
+                return result.ok_or_else(|| {
+                    Error::new(Kind::Internal, "the digest of the weights could not be finished")
+                });
             }
-            done = self.shared.ready.wait(done).unwrap_or_else(|e| e.into_inner());
+            if stop.stopped() && *late.get_or_insert_with(Instant::now) + GRACE < Instant::now() {
+                let kind = if stop.cancelled() { Kind::Cancelled } else { Kind::Deadline };
+                let what = "stopped before the digest of the weights was finished";
+                return Err(Error::new(kind, what).hint("no reply is given without it"));
+            }
+            let woken = self.shared.ready.wait_timeout(done, LOOK);
+            done = woken.unwrap_or_else(|e| e.into_inner()).0;
         }
+    }
+}
+
+/// How often a waiting reply looks whether it should stop, and how long it waits after that.
+const LOOK: Duration = Duration::from_millis(20);
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Tells the waiting ones, also when the thread ends early.
+struct Report(Arc<Shared>, Option<(Digest, Duration)>);
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        *self.0.done.lock().unwrap_or_else(|e| e.into_inner()) = Some(self.1);
+        self.0.ready.notify_all();
     }
 }
 

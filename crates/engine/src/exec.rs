@@ -6,9 +6,9 @@ use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, Te
 use recinto_kernels::{
     Angles, Attend, Gate, Job, Kv, Machine, Prepared, Rows, Stop, first_non_finite,
 };
+use recinto_os::Wiped;
 use recinto_quant::{Form, expand};
 use recinto_weights::File;
-use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Kind};
 
@@ -30,17 +30,10 @@ pub(crate) struct Buffers {
     angles: Vec<Angles>,
 }
 
-#[derive(Default)]
 struct Buffer {
-    values: Vec<f32>,
+    values: Wiped<f32>,
     width: usize,
     prepared: Prepared,
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        self.values.zeroize();
-    }
 }
 
 /// Why a block did not finish.
@@ -51,6 +44,14 @@ pub(crate) enum Halt {
     Failed(Error),
     /// A value is not a number; where is not known yet.
     NonFinite,
+    /// There is no memory for a buffer.
+    Memory,
+}
+
+impl From<std::io::Error> for Halt {
+    fn from(_: std::io::Error) -> Halt {
+        Halt::Memory
+    }
 }
 
 impl From<recinto_kernels::Stopped> for Halt {
@@ -100,7 +101,7 @@ impl Bound {
         caches: &mut [Kv],
         stop: &Stop,
     ) -> Result<(), Halt> {
-        buffers.begin(&self.program, block);
+        buffers.begin(&self.program);
         let mut rows = Span { n: block.ids.len(), start: block.start };
         if self.last_attend.is_none() {
             return self.without_attention(block, buffers, caches, stop);
@@ -198,11 +199,11 @@ impl Bound {
         }
         match instruction.op {
             Op::Embed { out, table, width } => {
-                let out = buffers.write(out, width, rows.n);
+                let out = buffers.write(out, width, rows.n)?;
                 self.embed(table, width, block.ids, out)?;
             }
             Op::Norm { out, x, width, size, weight, bias, eps, kind } => {
-                let out = buffers.copy(out, x, width, rows.n);
+                let out = buffers.copy(out, x, width, rows.n)?;
                 let weight = weight.and_then(|id| self.vector(id));
                 let bias = bias.and_then(|id| self.vector(id));
                 match kind {
@@ -217,17 +218,14 @@ impl Bound {
                 let mut angles = std::mem::take(&mut buffers.angles[rope]);
                 let setting = &self.program.ropes[rope];
                 angles.fill(&setting.frequencies, setting.magnitude, rows.start, rows.n);
-                let target = buffers.copy(out, x, width, rows.n);
+                let target = buffers.copy(out, x, width, rows.n)?;
                 machine.rope(stop, target, width, size, kernel_pairs(pairs), &angles)?;
                 buffers.angles[rope] = angles;
             }
             Op::Attend { out, q, heads, cache, scale, softcap, .. } => {
                 let shape = self.program.caches[cache];
                 let width = heads * shape.value_dim;
-                let mut target = match out == q {
-                    true => vec![0.0; width * rows.n],
-                    false => buffers.take(out, width, rows.n),
-                };
+                let mut target = buffers.take(out, q, width, rows.n)?;
                 let attend = Attend { heads, window: shape.window, scale, softcap };
                 let queries = &buffers.slots[q.0].values;
                 machine.attend(stop, queries, &caches[cache], rows.start, &attend, &mut target)?;
@@ -240,7 +238,7 @@ impl Bound {
                 buffers.two([out, a, b], width, rows.n, |a, b| machine.mul(stop, a, b))?;
             }
             Op::Map { out, x, width, map } => {
-                let out = buffers.copy(out, x, width, rows.n);
+                let out = buffers.copy(out, x, width, rows.n)?;
                 match map {
                     Map::Scale(by) => machine.scale(stop, out, by)?,
                     Map::Softcap(cap) => machine.softcap(stop, out, cap)?,
@@ -288,11 +286,7 @@ impl Bound {
             if form != Form::F32 && !forms.contains(&form) {
                 forms.push(form);
             }
-            // A result that replaces the input gets memory of its own until the input is read.
-            let memory = match out == x {
-                true => vec![0.0; height * rows.n],
-                false => buffers.take(out, height, rows.n),
-            };
+            let memory = buffers.take(out, x, height, rows.n)?;
             targets.push((out, height, weights, bias.and_then(|id| self.vector(id)), memory));
         }
         let source = &mut buffers.slots[x.0];
@@ -368,9 +362,32 @@ impl Buffers {
         Buffers { lock, slots: Vec::new(), angles: Vec::new() }
     }
 
-    fn begin(&mut self, program: &Program, _block: Block<'_>) {
-        self.slots.resize_with(program.slots.len(), Buffer::default);
+    fn begin(&mut self, program: &Program) {
+        let lock = self.lock;
+        self.slots.resize_with(program.slots.len(), || Buffer {
+            values: Wiped::new(lock),
+            width: 0,
+            prepared: Prepared::new(),
+        });
         self.angles.resize_with(program.ropes.len(), Angles::default);
+    }
+
+    /// Bytes that a block of `n` positions can make the buffers grow by, at the most.
+    pub fn growth(&self, program: &Program, n: usize, wanted: usize) -> usize {
+        let output = program.output.slot;
+        let widths = program.slots.iter().enumerate();
+        let grown = widths.map(|(index, width)| {
+            // The output is computed for wanted rows only; other slots for all of them.
+            let rows = if index == output.0 { wanted } else { n };
+            let held = self.slots.get(index).map_or(0, |slot| slot.values.room());
+            width.saturating_mul(rows).saturating_sub(held)
+        });
+        grown.fold(0, usize::saturating_add).saturating_mul(4)
+    }
+
+    /// Whether the system once refused to lock a buffer.
+    pub fn refused(&self) -> bool {
+        self.slots.iter().any(|slot| slot.values.refused())
     }
 
     /// The rows a program gave, position-major.
@@ -383,48 +400,39 @@ impl Buffers {
         &mut self.slots[slot.0].values
     }
 
-    fn write(&mut self, slot: Slot, width: usize, n: usize) -> &mut [f32] {
+    fn write(&mut self, slot: Slot, width: usize, n: usize) -> std::io::Result<&mut [f32]> {
         let buffer = &mut self.slots[slot.0];
         buffer.width = width;
         buffer.prepared.clear();
-        if width * n > buffer.values.capacity() {
-            // Growing in place would leave the old values behind on the heap.
-            let mut larger = vec![0.0; width * n];
-            if self.lock {
-                // Refused locks are told of when keys and values are reserved.
-                let _ = recinto_os::memory::lock(&larger);
-            }
-            larger.truncate(buffer.values.len());
-            larger.copy_from_slice(&buffer.values);
-            buffer.values.zeroize();
-            buffer.values = larger;
-        }
-        buffer.values.resize(width * n, 0.0);
-        &mut buffer.values
+        buffer.values.try_resize(width * n)?;
+        Ok(&mut buffer.values)
     }
 
     /// Makes `out` a copy of `x` (nothing to do when they are one slot) and lends it.
-    fn copy(&mut self, out: Slot, x: Slot, width: usize, n: usize) -> &mut [f32] {
-        if out == x {
-            return self.write(out, width, n);
+    fn copy(&mut self, out: Slot, x: Slot, width: usize, n: usize) -> std::io::Result<&mut [f32]> {
+        let target = self.write(out, width, n)?.len();
+        if let Ok([to, from]) = self.slots.get_disjoint_mut([out.0, x.0]) {
+            to.values.copy_from_slice(&from.values[..target]);
         }
-        let source = std::mem::take(&mut self.slots[x.0].values);
-        self.write(out, width, n).copy_from_slice(&source[..width * n]);
-        self.slots[x.0].values = source;
-        &mut self.slots[out.0].values
+        Ok(&mut self.slots[out.0].values)
     }
 
-    /// Takes a slot's memory out, so that other slots can be read while it is written.
-    fn take(&mut self, slot: Slot, width: usize, n: usize) -> Vec<f32> {
-        self.write(slot, width, n);
-        std::mem::take(&mut self.slots[slot.0].values)
+    /// Memory for a result, apart from its slot, so that other slots can be read meanwhile. A
+    /// slot that is an input too keeps its values until [`Buffers::give`].
+    fn take(&mut self, out: Slot, x: Slot, width: usize, n: usize) -> std::io::Result<Wiped<f32>> {
+        let fresh = Wiped::new(self.lock);
+        let mut memory = match out == x {
+            true => fresh,
+            false => std::mem::replace(&mut self.slots[out.0].values, fresh),
+        };
+        memory.try_resize(width * n)?;
+        Ok(memory)
     }
 
-    fn give(&mut self, slot: Slot, width: usize, values: Vec<f32>) {
+    fn give(&mut self, slot: Slot, width: usize, values: Wiped<f32>) {
         let buffer = &mut self.slots[slot.0];
         buffer.width = width;
         buffer.prepared.clear();
-        buffer.values.zeroize();
         buffer.values = values;
     }
 
@@ -437,14 +445,16 @@ impl Buffers {
         run: impl FnOnce(&mut [f32], &[f32]) -> Result<(), recinto_kernels::Stopped>,
     ) -> Result<(), Halt> {
         if out != b {
-            self.copy(out, a, width, n);
+            self.copy(out, a, width, n)?;
             let [target, other] =
                 self.slots.get_disjoint_mut([out.0, b.0]).expect("two slots of one program");
             return Ok(run(&mut target.values, &other.values)?);
         }
         // The second operand is overwritten: it has to move aside first.
-        let other = Zeroizing::new(self.slots[b.0].values.clone());
-        self.copy(out, a, width, n);
+        let mut other = Wiped::new(self.lock);
+        other.try_reserve(width * n)?;
+        other.extend_from_slice(&self.slots[b.0].values);
+        self.copy(out, a, width, n)?;
         Ok(run(&mut self.slots[out.0].values, &other)?)
     }
 
@@ -455,7 +465,7 @@ impl Buffers {
             if let Some(drop) = buffer.values.len().checked_sub(keep)
                 && drop > 0
             {
-                buffer.values.drain(..drop);
+                buffer.values.drop_front(drop);
                 buffer.prepared.clear();
             }
         }

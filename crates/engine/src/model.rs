@@ -8,9 +8,9 @@ use std::{
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
-use recinto_kernels::{Kernels, Level, Machine, NUMERICS};
+use recinto_kernels::{Kernels, Level, Machine, NUMERICS, Stop};
 use recinto_tokenizer::Tokenizer;
-use recinto_weights::File;
+use recinto_weights::{Advice, File};
 use serde::Serialize;
 
 use crate::{
@@ -112,6 +112,8 @@ impl Model {
     fn build(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
         let began = Instant::now();
         let file = File::open(path)?;
+        // Whatever is not cached yet is read ahead.
+        file.advise(Advice::WillNeed);
         let archs = match &options.arch_dir {
             Some(dir) => Archs::with_dir(dir)?,
             None => Archs::built_in(),
@@ -184,7 +186,19 @@ impl Model {
     /// SHA-256 of weights, architecture text, engine object and template; waits for the first,
     /// and fails when the file is no longer the one that was mapped.
     pub fn digests(&self) -> Result<Digests, Error> {
-        Ok(self.timed_digests()?.0)
+        Ok(self.timed_digests(&Stop::never())?.0)
+    }
+
+    /// Whether `bytes` more fit in what this process may still use.
+    pub(crate) fn afford(&self, bytes: u64, what: &str) -> Result<(), Error> {
+        let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
+        if bytes <= memory.available {
+            return Ok(());
+        }
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        let (needed, available) = (mib(bytes), mib(memory.available));
+        Err(Error::new(Kind::Memory, format!("{what}: {needed} MiB needed, {available} available"))
+            .hint("a smaller context, a smaller block or a smaller model needs less"))
     }
 
     /// The system gave no memory for a session, or would not lock it.
@@ -199,8 +213,8 @@ impl Model {
             .hint("raise `ulimit -l`, or go without --lock-memory")
     }
 
-    pub(crate) fn timed_digests(&self) -> Result<(Digests, Duration), Error> {
-        let (weights, time) = self.0.weights.wait();
+    pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
+        let (weights, time) = self.0.weights.wait(stop)?;
         if !self.file().unchanged() {
             let what = format!("{} changed while it was in use", self.0.path.display());
             return Err(Error::new(Kind::Changed, what)

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use recinto_chat::Moment;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
@@ -44,6 +45,29 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// Positions of a prompt that are read at once; changes speed and memory, never a bit.
     pub block: usize,
+}
+
+/// Longest deadline; beyond it the clock itself would overflow.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A day of the calendar from `YYYY-MM-DD`.
+pub(crate) fn day(text: &str) -> Option<Moment> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    if !(digits(year, 4) && digits(month, 2) && digits(day, 2)) || parts.next().is_some() {
+        return None;
+    }
+    let (year, month, day): (u16, u8, u8) =
+        (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u8::from(leap),
+        _ => 31,
+    };
+    let real = year > 0 && (1..=12).contains(&month) && (1..=longest).contains(&day);
+    real.then(|| Moment::day(year, month, day))
 }
 
 impl Default for Options {
@@ -167,8 +191,10 @@ impl Options {
             Err(Error::new(Kind::Request, format!("option `{key}` must be {allowed}")))
         };
         // Written so that NaN is refused too.
-        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
-            return bad("temperature", "0 or more");
+        // Dividing by less would overflow, and no draw could tell it from greedy.
+        let warm = self.temperature >= 1e-3 && self.temperature.is_finite();
+        if !(self.temperature == 0.0 || warm) {
+            return bad("temperature", "0, or at least 0.001");
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
             return bad("top_p", "above 0 and at most 1");
@@ -191,16 +217,77 @@ impl Options {
         if !(1..=4096).contains(&self.block) {
             return bad("block", "from 1 to 4096");
         }
+        if self.deadline.is_some_and(|time| time > LONGEST) {
+            return bad("deadline", "a year or less");
+        }
+        if self.date.as_deref().is_some_and(|date| day(date).is_none()) {
+            return bad("date", "a day as YYYY-MM-DD");
+        }
         if self.stop.iter().any(String::is_empty) {
             return bad("stop", "a text that is not empty");
         }
-        if self.logit_bias.values().any(|bias| bias.is_nan() || *bias == f32::INFINITY) {
-            return bad("logit_bias", "numbers (minus infinity bans a token)");
+        if self.logit_bias.values().any(|bias| !bias.is_finite()) {
+            return bad("logit_bias", "finite numbers; a large negative one bans a token");
         }
         if let Some(id) = self.logit_bias.keys().find(|id| **id as usize >= vocabulary) {
             let allowed = format!("of ids below {vocabulary}; {id} is not");
             return bad("logit_bias", &allowed);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_checked_by_name() {
+        let base = Options::default;
+        let cases = [
+            ("temperature", Options { temperature: -1.0, ..base() }),
+            ("temperature", Options { temperature: f32::NAN, ..base() }),
+            ("temperature", Options { temperature: 1e-40, ..base() }),
+            ("top_p", Options { top_p: 0.0, ..base() }),
+            ("min_p", Options { min_p: f32::NAN, ..base() }),
+            ("repeat_penalty", Options { repeat_penalty: 0.0, ..base() }),
+            ("presence_penalty", Options { presence_penalty: f32::INFINITY, ..base() }),
+            ("max_tokens", Options { max_tokens: 0, ..base() }),
+            ("block", Options { block: 0, ..base() }),
+            ("deadline", Options { deadline: Some(Duration::MAX), ..base() }),
+            ("date", Options { date: Some("2025-02-29".into()), ..base() }),
+            ("date", Options { date: Some("99999999999999999999".into()), ..base() }),
+            ("stop", Options { stop: vec![String::new()], ..base() }),
+            ("logit_bias", Options { logit_bias: [(7, f32::NEG_INFINITY)].into(), ..base() }),
+            ("logit_bias", Options { logit_bias: [(100, 1.0)].into(), ..base() }),
+        ];
+        for (name, options) in cases {
+            let error = options.check(100).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{name}`")), "{name}: {error}");
+        }
+        base().check(100).unwrap();
+        Options { date: Some("2024-02-29".into()), ..base() }.check(100).unwrap();
+    }
+
+    #[test]
+    fn every_key_can_be_set_and_read_back() {
+        let mut options = Options::default();
+        for key in Options::KEYS {
+            let value = match *key {
+                "logit_bias" => "3:1.5,4:-2",
+                "thinking" => "on",
+                "date" => "2026-01-31",
+                "stop" => "señal",
+                _ => "1",
+            };
+            options.set(key, value).unwrap_or_else(|e| panic!("{key}: {e}"));
+            if !matches!(*key, "stop" | "date") {
+                assert!(options.set(key, "ninguno").is_err(), "{key}");
+            }
+        }
+        assert!(options.set("temprature", "1").is_err());
+        let json = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<Options>(&json).unwrap(), options);
+        assert!(serde_json::from_str::<Options>("{\"topk\":1}").is_err());
     }
 }

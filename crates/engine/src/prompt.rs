@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use recinto_chat::{Message, Moment, RenderOptions};
+use recinto_os::{Wiped, WipedText};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use crate::{
     error::{Error, Kind, guarded},
     model::Model,
-    options::Options,
+    options::{Options, day},
 };
 
 /// What is asked.
@@ -39,25 +40,18 @@ pub enum Mode {
     Completion,
 }
 
-/// A request as the model will read it.
+/// A request as the model will read it; text and ids are wiped when it is dropped.
 pub struct Prompt {
-    /// The text; wiped when dropped.
-    pub text: String,
+    /// The text.
+    pub text: WipedText,
     /// Byte ranges of `text` that are data: no special token can come from them.
     pub content: Vec<Range<usize>>,
     /// The ids, the beginning-of-text token included where the model wants one.
-    pub ids: Vec<u32>,
+    pub ids: Wiped<u32>,
     /// Through a template or not.
     pub mode: Mode,
     /// What a reader of the reply should know.
     pub notes: Vec<String>,
-}
-
-impl Drop for Prompt {
-    fn drop(&mut self) {
-        self.text.zeroize();
-        self.ids.zeroize();
-    }
 }
 
 impl Request {
@@ -95,23 +89,29 @@ impl Model {
         if request.messages.is_empty() {
             return Err(Error::new(Kind::Request, "a request without messages"));
         }
-        let mut prompt = match (&self.0.template, request.completion) {
-            (Some(template), false) => {
-                let mut rendered =
-                    template.render(&request.messages, &render_options(request, options)?)?;
-                Prompt {
-                    text: std::mem::take(&mut rendered.text),
-                    content: std::mem::take(&mut rendered.content),
-                    ids: Vec::new(),
-                    mode: Mode::Chat,
-                    notes: Vec::new(),
-                }
-            }
-            _ => completion(request, self.0.template.is_some())?,
+        let lock = self.0.lock_memory;
+        let mut prompt = Prompt {
+            text: WipedText::new(lock),
+            content: Vec::new(),
+            ids: Wiped::new(lock),
+            mode: Mode::Chat,
+            notes: Vec::new(),
         };
+        match (&self.0.template, request.completion) {
+            (Some(template), false) => {
+                let settings = render_options(request, options)?;
+                let mut rendered = template.render(&request.messages, &settings)?;
+                prompt.text.push_str(&rendered.text);
+                prompt.content = std::mem::take(&mut rendered.content);
+            }
+            (template, _) => completion(request, template.is_some(), &mut prompt)?,
+        }
         self.encode(&mut prompt)?;
         if prompt.ids.is_empty() {
             return Err(Error::new(Kind::Request, "an empty prompt"));
+        }
+        if prompt.text.refused() || prompt.ids.refused() {
+            return Err(self.no_memory());
         }
         Ok(prompt)
     }
@@ -119,12 +119,17 @@ impl Model {
     /// Fills in the ids; the beginning-of-text token stands first exactly once.
     fn encode(&self, prompt: &mut Prompt) -> Result<(), Error> {
         let tokenizer = self.tokenizer();
-        let tokens = tokenizer.encode(&prompt.text, &prompt.content)?;
+        let mut tokens = tokenizer.encode(&prompt.text, &prompt.content)?;
         let bos = tokenizer.bos().filter(|_| tokenizer.add_bos());
         let missing = bos.filter(|bos| tokens.first().map(|token| token.id) != Some(*bos));
-        prompt.ids = Vec::with_capacity(tokens.len() + 1);
-        prompt.ids.extend(missing);
-        prompt.ids.extend(tokens.iter().map(|token| token.id));
+        prompt.ids.try_reserve(tokens.len() + 1).map_err(|_| self.no_memory())?;
+        if let Some(bos) = missing {
+            prompt.ids.push(bos);
+        }
+        for token in tokens.iter_mut() {
+            prompt.ids.push(token.id);
+            token.zeroize();
+        }
         Ok(())
     }
 }
@@ -138,53 +143,29 @@ fn render_options(request: &Request, settings: &Options) -> Result<RenderOptions
     }
     if let Some(date) = &settings.date {
         options.date = Some(day(date).ok_or_else(|| {
-            Error::new(Kind::Request, "option `date`: a day as `YYYY-MM-DD` is expected")
+            Error::new(Kind::Request, "option `date` must be a day as YYYY-MM-DD")
         })?);
     }
     Ok(options)
 }
 
-/// A day of the calendar from `YYYY-MM-DD`.
-fn day(text: &str) -> Option<Moment> {
-    let mut parts = text.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
-    let shaped = digits(year, 4) && digits(month, 2) && digits(day, 2) && parts.next().is_none();
-    let (year, month, day): (u16, u8, u8) = if shaped {
-        (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)
-    } else {
-        return None;
-    };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let longest = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        _ => 31,
-    };
-    ((1..=12).contains(&month) && (1..=longest).contains(&day))
-        .then(|| Moment::day(year, month, day))
-}
-
 /// The messages as one text to continue, all of it data.
-fn completion(request: &Request, has_template: bool) -> Result<Prompt, Error> {
+fn completion(request: &Request, has_template: bool, prompt: &mut Prompt) -> Result<(), Error> {
     if request.messages.iter().any(|m| m.role == recinto_chat::Role::Assistant) && !has_template {
         let what = "the model has no chat template, so it cannot continue a conversation";
         return Err(Error::new(Kind::Template, what).hint("ask with one text, or use completion"));
     }
-    let mut notes = Vec::new();
+    prompt.mode = Mode::Completion;
     if !has_template {
-        notes.push("the model has no chat template: it continued the text as it stands".into());
+        let note = "the model has no chat template: it continued the text as it stands";
+        prompt.notes.push(note.into());
     }
-    let mut text = String::with_capacity(
-        request.messages.iter().map(|message| message.content.len() + 2).sum(),
-    );
     for message in &request.messages {
-        if !text.is_empty() {
-            text.push_str("\n\n");
+        if !prompt.text.is_empty() {
+            prompt.text.push_str("\n\n");
         }
-        text.push_str(&message.content);
+        prompt.text.push_str(&message.content);
     }
-    let everything = 0..text.len();
-    Ok(Prompt { text, content: vec![everything], ids: Vec::new(), mode: Mode::Completion, notes })
+    prompt.content.push(0..prompt.text.len());
+    Ok(())
 }

@@ -1,8 +1,13 @@
 //! The one loop: prompt, pick, push, feed; and what comes of it.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    time::{Duration, Instant, SystemTime},
+};
 
 use recinto_kernels::Stop;
+use recinto_os::Wiped;
 use recinto_receipt::Receipt;
 use serde::Serialize;
 use zeroize::Zeroize;
@@ -16,7 +21,7 @@ use crate::{
     record::{self, Made},
     sampler::{Sampler, fresh_seed},
     session::{Session, SessionOptions, Want},
-    stream::{Sink, Stream},
+    stream::{Piece, Sink, Stream},
 };
 
 /// Why a reply ended.
@@ -99,7 +104,7 @@ impl Drop for Reply {
 impl Model {
     /// Answers one user message with default options.
     pub fn ask(&self, text: &str) -> Result<Reply, Error> {
-        let mut sink = |_: crate::Piece<'_>| std::ops::ControlFlow::Continue(());
+        let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
         self.reply(&Request::user(text), &Stop::never(), &mut sink)
     }
 
@@ -122,13 +127,34 @@ impl Session {
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
+        // A panic of the caller's sink is the caller's; one of ours becomes an error.
+        let mut panic = None;
+        let mut shielded = |piece: Piece<'_>| {
+            catch_unwind(AssertUnwindSafe(|| sink(piece))).unwrap_or_else(|payload| {
+                panic = Some(payload);
+                ControlFlow::Break(())
+            })
+        };
+        let reply = guarded(|| self.answer(request, stop, &mut shielded));
+        match panic {
+            Some(payload) => resume_unwind(payload),
+            None => reply,
+        }
+    }
+
+    fn answer(
+        &mut self,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
         let model = self.model.clone();
         let mut options = model.dated(&request.options);
         options.check(model.program().vocabulary)?;
         let seed = *options.seed.get_or_insert_with(fresh_seed);
-        let stop = stop.with_deadline(options.deadline.map(|time| Instant::now() + time));
-        let prompt = guarded(|| model.render(request, &options))?;
         let (started, began) = (SystemTime::now(), Instant::now());
+        let stop = stop.with_deadline(options.deadline.and_then(|time| began.checked_add(time)));
+        let prompt = model.render(request, &options)?;
         let cached = self.rewind_to_common(&prompt)?;
         self.block = options.block;
         let fresh = &prompt.ids[cached..];
@@ -137,7 +163,7 @@ impl Session {
             self.feed(before, Want::None, &stop)?;
         }
         // The last token of the prompt gives the first logits; from here on nothing is lost.
-        let mut run = Run::new(&model, &options, &prompt, seed);
+        let mut run = Run::new(&model, &options, &prompt, seed, self.context())?;
         let mut next = fresh[fresh.len() - 1];
         let mut prefill = None;
         let finish = loop {
@@ -151,18 +177,26 @@ impl Session {
             };
             prefill.get_or_insert_with(|| began.elapsed());
             next = run.pick(logits);
-            if let Some(finish) = run.push(next, sink, self.position(), self.context())? {
+            let finish = run.push(next, sink, self.position(), self.context())?;
+            if run.stream.refused() {
+                return Err(model.no_memory());
+            }
+            if let Some(finish) = finish {
                 break finish;
             }
         };
+        if matches!(finish, Finish::Cancelled | Finish::Deadline) && !run.stream.broken {
+            run.flush(sink);
+        }
         let prefill = prefill.unwrap_or_default();
         let usage = Usage {
             prompt_tokens: prompt.ids.len(),
             cached_tokens: cached,
             output_tokens: run.output.len(),
         };
-        let spent = Spent { started, prefill, decode: began.elapsed() - prefill };
-        run.finish(&model, finish, usage, options.clone(), &prompt, spent)
+        let decode = began.elapsed() - prefill;
+        let end = End { finish, usage, options: options.clone(), started, prefill, decode };
+        run.finish(&model, &prompt, end, &stop)
     }
 
     /// Goes back to where the session and the prompt still agree; the number of ids kept.
@@ -176,7 +210,7 @@ impl Session {
             let kind = Kind::Overflow { needed, available: self.context() };
             return Err(Error::new(kind, what).hint("a larger context or a shorter prompt"));
         }
-        let common = self.ids().iter().zip(&prompt.ids).take_while(|(a, b)| a == b).count();
+        let common = self.ids().iter().zip(prompt.ids.iter()).take_while(|(a, b)| a == b).count();
         // The last id is always fed again: its logits are needed.
         let common = common.min(prompt.ids.len() - 1);
         self.truncate(common);
@@ -184,7 +218,11 @@ impl Session {
     }
 }
 
-struct Spent {
+/// What is known when the last token was picked.
+struct End {
+    finish: Finish,
+    usage: Usage,
+    options: Options,
     started: SystemTime,
     prefill: Duration,
     decode: Duration,
@@ -198,30 +236,42 @@ struct Run<'a> {
     ends: &'a [u32],
     tags: [Option<u32>; 2],
     max_tokens: usize,
-    history: Vec<u32>,
-    output: Vec<u32>,
+    history: Wiped<u32>,
+    output: Wiped<u32>,
 }
 
 impl<'a> Run<'a> {
-    fn new(model: &'a Model, options: &'a Options, prompt: &Prompt, seed: u64) -> Run<'a> {
+    fn new(
+        model: &'a Model,
+        options: &'a Options,
+        prompt: &Prompt,
+        seed: u64,
+        context: usize,
+    ) -> Result<Run<'a>, Error> {
         let tokenizer = model.tokenizer();
         let tags = [tokenizer.find("<think>"), tokenizer.find("</think>")];
         let named = model.template().is_some_and(|text| text.contains("</think>"));
         let tagged = prompt.mode == Mode::Chat && named;
-        let tail = prompt.text.rfind("<think>").map(|at| &prompt.text[at..]);
-        let opened = tail.is_some_and(|tail| tail["<think>".len()..].trim().is_empty());
-        let mut history = Vec::with_capacity(prompt.ids.len() + options.max_tokens.min(4096));
+        // The template may open the tag itself; a message that ends in its letters does not.
+        let tail = prompt.text.trim_end();
+        let data = prompt.content.iter().any(|range| range.end >= tail.len());
+        let opened = !data && tail.ends_with("<think>");
+        let lock = model.0.lock_memory;
+        let (mut history, mut output) = (Wiped::new(lock), Wiped::new(lock));
+        let most = options.max_tokens.min(context);
+        let room = history.try_reserve(prompt.ids.len() + most);
+        room.and_then(|()| output.try_reserve(most)).map_err(|_| model.no_memory())?;
         history.extend_from_slice(&prompt.ids);
-        Run {
+        Ok(Run {
             sampler: Sampler::new(options, seed),
             decoder: tokenizer.decoder().continuing(),
-            stream: Stream::new(&options.stop, tagged, opened),
+            stream: Stream::new(&options.stop, tagged, opened, lock),
             ends: tokenizer.ends(),
             tags,
             max_tokens: options.max_tokens,
             history,
-            output: Vec::new(),
-        }
+            output,
+        })
     }
 
     fn pick(&mut self, logits: &mut [f32]) -> u32 {
@@ -272,18 +322,8 @@ impl<'a> Run<'a> {
     }
 
     /// Waits for the digests and closes the record.
-    fn finish(
-        mut self,
-        model: &Model,
-        finish: Finish,
-        usage: Usage,
-        options: Options,
-        prompt: &Prompt,
-        spent: Spent,
-    ) -> Result<Reply, Error> {
-        if matches!(finish, Finish::Cancelled | Finish::Deadline) && !self.stream.broken {
-            self.flush(&mut |_| std::ops::ControlFlow::Continue(()));
-        }
+    fn finish(self, model: &Model, prompt: &Prompt, end: End, stop: &Stop) -> Result<Reply, Error> {
+        let End { finish, usage, options, started, prefill, decode } = end;
         let mut notes = prompt.notes.clone();
         if finish == Finish::Length {
             notes.push(match self.output.len() >= self.max_tokens {
@@ -294,12 +334,12 @@ impl<'a> Run<'a> {
         if self.stream.reasoning_open() {
             notes.push("the reply ended while the model was still thinking".into());
         }
-        let (digests, digest) = model.timed_digests()?;
+        let (digests, digest) = model.timed_digests(stop)?;
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let times = Times {
             load_ms: milliseconds(model.0.load),
-            prefill_ms: milliseconds(spent.prefill),
-            decode_ms: milliseconds(spent.decode),
+            prefill_ms: milliseconds(prefill),
+            decode_ms: milliseconds(decode),
             digest_ms: milliseconds(digest),
             cpu_seconds: recinto_os::usage::cpu_time().as_secs_f64(),
             peak_memory_bytes: recinto_os::memory::resident().map_or(0, |memory| memory.peak),
@@ -311,15 +351,15 @@ impl<'a> Run<'a> {
             finish: &finish,
             usage,
             times: &times,
-            started: spent.started,
+            started,
             prompt: &prompt.ids,
             output: &self.output,
             text: &self.stream.text,
         };
         let receipt = record::receipt(model, &made);
         Ok(Reply {
-            text: std::mem::take(&mut self.stream.text),
-            reasoning: std::mem::take(&mut self.stream.reasoning),
+            text: self.stream.text.to_string(),
+            reasoning: self.stream.reasoning.to_string(),
             finish,
             usage,
             options,
@@ -329,12 +369,5 @@ impl<'a> Run<'a> {
             digests,
             receipt,
         })
-    }
-}
-
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        self.history.zeroize();
-        self.output.zeroize();
     }
 }

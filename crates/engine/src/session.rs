@@ -1,9 +1,9 @@
 //! One conversation's memory: keys and values of what was fed, and where it stands.
 
-use recinto_kernels::{Kv, Stop, first_non_finite};
-use recinto_os::memory;
+use recinto_arch::Cache;
+use recinto_kernels::{Kv, PAGE, Stop, first_non_finite};
+use recinto_os::Wiped;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroize;
 
 use crate::{
     error::{Error, Kind, guarded},
@@ -39,7 +39,9 @@ pub struct Session {
     context: usize,
     caches: Vec<Kv>,
     buffers: Buffers,
-    ids: Vec<u32>,
+    ids: Wiped<u32>,
+    /// Logits of all positions, when they were wanted.
+    rows: Wiped<f32>,
     pub(crate) block: usize,
 }
 
@@ -57,6 +59,12 @@ impl Session {
             let what = format!("a context of {context} positions; the model knows {trained}");
             return Err(Error::new(Kind::Request, what));
         }
+        if options.context.is_some() {
+            let pages = context.div_ceil(PAGE);
+            let bytes = program.caches.iter().map(|shape| pages.saturating_mul(page_bytes(shape)));
+            let bytes = bytes.fold(0, usize::saturating_add);
+            model.afford(bytes as u64, &format!("a context of {context} positions"))?;
+        }
         let caches = program
             .caches
             .iter()
@@ -73,7 +81,8 @@ impl Session {
             context,
             caches,
             buffers: Buffers::new(model.0.lock_memory),
-            ids: Vec::new(),
+            ids: Wiped::new(model.0.lock_memory),
+            rows: Wiped::new(model.0.lock_memory),
             block: 256,
         })
     }
@@ -100,10 +109,7 @@ impl Session {
 
     /// Forgets every position from `position` on.
     pub fn truncate(&mut self, position: usize) {
-        if let Some(tail) = self.ids.get_mut(position..) {
-            tail.zeroize();
-            self.ids.truncate(position);
-        }
+        self.ids.truncate(position);
     }
 
     /// Feeds `ids` at the next positions and gives the logits of those that are wanted,
@@ -115,14 +121,24 @@ impl Session {
         guarded(|| self.advance(ids, want, stop))?;
         match want {
             Want::None => Ok(&mut []),
-            _ => Ok(self.buffers.output_mut(self.model.program().output.slot)),
+            Want::Last => Ok(self.buffers.output_mut(self.model.program().output.slot)),
+            Want::All => Ok(&mut self.rows),
         }
     }
 
     fn advance(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<(), Error> {
         self.admit(ids)?;
         if want == Want::All {
-            return self.block_of(ids, ids.len(), stop);
+            let output = self.model.program().output;
+            let len = ids.len() * output.width;
+            self.model.afford(len as u64 * 4, "logits of all positions")?;
+            self.rows.clear();
+            self.rows.try_reserve(len).map_err(|_| self.model.no_memory())?;
+            for chunk in ids.chunks(self.block) {
+                self.block_of(chunk, chunk.len(), stop)?;
+                self.rows.extend_from_slice(self.buffers.output(output.slot));
+            }
+            return Ok(());
         }
         let last = (ids.len() - 1) / self.block * self.block;
         for chunk in ids[..last].chunks(self.block) {
@@ -152,6 +168,7 @@ impl Session {
     /// One block: reserve, run, commit.
     fn block_of(&mut self, ids: &[u32], wanted: usize, stop: &Stop) -> Result<(), Error> {
         let start = self.position();
+        self.make_room(ids.len(), wanted)?;
         for cache in &mut self.caches {
             cache.reserve(start + ids.len()).map_err(|_| self.model.no_memory())?;
         }
@@ -169,6 +186,7 @@ impl Session {
             Ok(()) => self.remember(ids),
             Err(Halt::Stopped) => Err(stopped(stop)),
             Err(Halt::Failed(error)) => Err(error),
+            Err(Halt::Memory) => Err(self.model.no_memory()),
             Err(Halt::NonFinite) => {
                 // Once more with every result looked at, to say where.
                 let block = Block { checked: true, wanted: wanted.max(1), ..block };
@@ -184,22 +202,39 @@ impl Session {
         }
     }
 
+    /// Compares what the next block may need with what this process may still use; only when
+    /// something has to grow.
+    fn make_room(&self, n: usize, wanted: usize) -> Result<(), Error> {
+        let program = self.model.program();
+        let pages = (self.position() + n).div_ceil(PAGE);
+        let caches = program.caches.iter().zip(&self.caches);
+        let keys: usize = caches
+            .map(|(shape, kv)| {
+                pages.saturating_sub(kv.capacity() / PAGE).saturating_mul(page_bytes(shape))
+            })
+            .fold(0, usize::saturating_add);
+        let grown = self.buffers.growth(program, n, wanted);
+        match keys.saturating_add(grown) {
+            0 => Ok(()),
+            bytes => self.model.afford(bytes as u64, "keys, values and working memory"),
+        }
+    }
+
     fn remember(&mut self, ids: &[u32]) -> Result<(), Error> {
-        if self.ids.len() + ids.len() > self.ids.capacity() {
-            // Growing in place would leave the old ids behind on the heap.
-            let room = (self.ids.len() + ids.len()).next_power_of_two().max(256);
-            let mut larger = vec![0; room];
-            if self.model.0.lock_memory {
-                memory::lock(&larger).map_err(|_| self.model.no_memory())?;
-            }
-            larger.truncate(self.ids.len());
-            larger.copy_from_slice(&self.ids);
-            self.ids.zeroize();
-            self.ids = larger;
+        let len = self.ids.len() + ids.len();
+        self.ids.try_reserve(len).map_err(|_| self.model.no_memory())?;
+        if self.ids.refused() || self.buffers.refused() {
+            return Err(self.model.no_memory());
         }
         self.ids.extend_from_slice(ids);
         Ok(())
     }
+}
+
+/// Bytes of one page of one layer's keys and values.
+fn page_bytes(shape: &Cache) -> usize {
+    let width = shape.key_dim.saturating_add(shape.value_dim).saturating_mul(shape.kv_heads);
+    width.saturating_mul(2 * PAGE)
 }
 
 /// Which of the two reasons stopped a block.
@@ -207,11 +242,5 @@ pub(crate) fn stopped(stop: &Stop) -> Error {
     match stop.cancelled() {
         true => Error::new(Kind::Cancelled, "cancelled"),
         false => Error::new(Kind::Deadline, "the deadline passed while the prompt was being read"),
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.ids.zeroize();
     }
 }

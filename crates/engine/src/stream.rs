@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use zeroize::Zeroize;
+use recinto_os::WipedText;
 
 /// A piece of a reply as it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub(crate) struct Stream<'a> {
     stops: &'a [String],
     part: Part,
     /// Text that may still become a tag or a stop string.
-    held: String,
+    held: WipedText,
     /// Blanks at the start of a part are dropped when the part follows a tag.
     trimming: bool,
-    pub reasoning: String,
-    pub text: String,
+    pub reasoning: WipedText,
+    pub text: WipedText,
     /// Which stop string ended the reply.
     pub stopped: Option<usize>,
     /// The sink said stop.
@@ -48,7 +48,7 @@ pub(crate) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// `tagged` is whether tags have a meaning; `opened` whether the prompt opened one already.
-    pub fn new(stops: &'a [String], tagged: bool, opened: bool) -> Stream<'a> {
+    pub fn new(stops: &'a [String], tagged: bool, opened: bool, lock: bool) -> Stream<'a> {
         let part = match (tagged, opened) {
             (true, true) => Part::Reasoning,
             (true, false) => Part::Start,
@@ -57,13 +57,18 @@ impl<'a> Stream<'a> {
         Stream {
             stops,
             part,
-            held: String::new(),
+            held: WipedText::new(lock),
             trimming: opened && tagged,
-            reasoning: String::new(),
-            text: String::new(),
+            reasoning: WipedText::new(lock),
+            text: WipedText::new(lock),
             stopped: None,
             broken: false,
         }
+    }
+
+    /// Whether the system once refused to lock a buffer.
+    pub fn refused(&self) -> bool {
+        self.held.refused() || self.text.refused() || self.reasoning.refused()
     }
 
     /// Whether the model is still thinking.
@@ -83,9 +88,7 @@ impl<'a> Stream<'a> {
         if self.part == Part::Start {
             self.part = Part::Text;
         }
-        let rest = std::mem::take(&mut self.held);
-        self.emit(&rest, sink);
-        zeroize(rest);
+        self.let_out(self.held.len(), sink);
         // Blanks between the last thought and its closing tag belong to neither.
         let end = self.reasoning.trim_end().len();
         self.reasoning.truncate(end);
@@ -100,8 +103,7 @@ impl<'a> Stream<'a> {
             Part::Start => {
                 let trimmed = self.held.trim_start();
                 if let Some(rest) = trimmed.strip_prefix(OPEN) {
-                    let rest = rest.to_owned();
-                    self.enter(Part::Reasoning, rest);
+                    self.enter(Part::Reasoning, self.held.len() - rest.len());
                     return true;
                 }
                 if trimmed.is_empty() || OPEN.starts_with(trimmed) {
@@ -112,9 +114,8 @@ impl<'a> Stream<'a> {
             }
             Part::Reasoning => {
                 if let Some(at) = self.held.find(CLOSE) {
-                    let rest = self.held[at + CLOSE.len()..].to_owned();
                     self.let_out(at, sink);
-                    self.enter(Part::Text, rest);
+                    self.enter(Part::Text, CLOSE.len());
                     return true;
                 }
                 let safe = self.held.len() - overlap(&self.held, CLOSE);
@@ -126,7 +127,7 @@ impl<'a> Stream<'a> {
                 let found = found.filter_map(|(i, stop)| Some((self.held.find(stop)?, i))).min();
                 if let Some((at, index)) = found {
                     self.let_out(at, sink);
-                    self.held.zeroize();
+                    self.held.clear();
                     self.stopped = Some(index);
                     return false;
                 }
@@ -138,8 +139,9 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn enter(&mut self, part: Part, rest: String) {
-        zeroize(std::mem::replace(&mut self.held, rest));
+    /// Drops what was held up to `until` and goes on in another part.
+    fn enter(&mut self, part: Part, until: usize) {
+        self.held.drop_front(until);
         self.part = part;
         self.trimming = true;
     }
@@ -148,10 +150,10 @@ impl<'a> Stream<'a> {
         if until == 0 {
             return;
         }
-        let rest = self.held[until..].to_owned();
-        let mut out = std::mem::replace(&mut self.held, rest);
-        self.emit(&out[..until], sink);
-        out.zeroize();
+        let held = std::mem::take(&mut self.held);
+        self.emit(&held[..until], sink);
+        self.held = held;
+        self.held.drop_front(until);
     }
 
     fn emit(&mut self, text: &str, sink: &mut Sink<'_>) {
@@ -167,18 +169,6 @@ impl<'a> Stream<'a> {
         whole.push_str(text);
         self.broken = sink(piece).is_break();
     }
-}
-
-impl Drop for Stream<'_> {
-    fn drop(&mut self) {
-        self.held.zeroize();
-        self.reasoning.zeroize();
-        self.text.zeroize();
-    }
-}
-
-fn zeroize(mut text: String) {
-    text.zeroize();
 }
 
 /// Bytes at the end of `text` that could be the beginning of `word`.
@@ -312,7 +302,7 @@ mod tests {
             let stops: Vec<String> = case.stops.iter().map(|s| s.to_string()).collect();
             let characters: Vec<char> = case.input.chars().collect();
             for size in 1..=characters.len() {
-                let mut stream = Stream::new(&stops, case.tagged, case.opened);
+                let mut stream = Stream::new(&stops, case.tagged, case.opened, false);
                 let mut seen = (String::new(), String::new());
                 let mut sink = |piece: Piece<'_>| {
                     match piece {
@@ -328,10 +318,10 @@ mod tests {
                     stream.finish(&mut sink);
                 }
                 let name = format!("{} in steps of {size}", case.name);
-                assert_eq!(stream.text, case.text, "{name}");
+                assert_eq!(&*stream.text, case.text, "{name}");
                 assert_eq!(stream.reasoning.trim_end(), case.reasoning, "{name}");
                 assert_eq!(stream.stopped, case.stopped, "{name}");
-                assert_eq!(seen.1, stream.text, "{name}");
+                assert_eq!(seen.1, *stream.text, "{name}");
                 assert_eq!(seen.0.trim_end(), case.reasoning, "{name}");
             }
         }
@@ -339,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_sink_can_say_stop() {
-        let mut stream = Stream::new(&[], false, false);
+        let mut stream = Stream::new(&[], false, false, false);
         let mut count = 0;
         let mut sink = |_: Piece<'_>| {
             count += 1;

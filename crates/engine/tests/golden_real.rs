@@ -143,7 +143,7 @@ fn perplexity_is_that_of_an_independent_engine() {
         let ids = ids(&golden["ids"]);
         let request = Request { completion: true, ..Request::user(&*text) };
         match model.prompt(&request) {
-            Ok(prompt) if prompt.ids == ids => {}
+            Ok(prompt) if prompt.ids[..] == ids[..] => {}
             _ => all.push(format!("{name}: other ids than the golden's")),
         }
         let window = number(&golden["settings"]["window"]) as usize;

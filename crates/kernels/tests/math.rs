@@ -17,14 +17,6 @@ fn close_to_the_library() {
         assert!((f64::from(math::exp(x)) / want - 1.0).abs() < 2.5e-7, "exp {x}");
         let x = (t * 10.0) as f32;
         assert!((f64::from(math::tanh(x)) - f64::from(x).tanh()).abs() < 3e-7, "tanh {x}");
-        let x = t * 700.0;
-        assert!((math::exp_f64(x) / x.exp() - 1.0).abs() < 1e-15, "exp_f64 {x}");
-        let x = (t * 300.0).exp();
-        assert!((math::ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs().max(1.0), "ln {x}");
-        let x = 1.0 + t * 1e-3;
-        assert!((math::ln(x) - x.ln()).abs() <= 4e-16, "ln near one {x}");
-        let (x, y) = (1e4 * (1.5 + t), unit() * 3.0);
-        assert!((math::pow(x, y) / x.powf(y) - 1.0).abs() < 1e-14, "pow {x} {y}");
         for reach in [1.0, 10.0, 1e3, 1e6] {
             let x = t * reach;
             assert!((math::sin(x) - x.sin()).abs() < 1e-15, "sin {x}");
@@ -52,17 +44,6 @@ fn ends_and_fixed_points() {
     assert_eq!((math::tanh(100.0), math::tanh(-100.0), math::tanh(0.0)), (1.0, -1.0, 0.0));
     assert_eq!((math::sin(0.0), math::cos(0.0)), (0.0, 1.0));
     assert!(math::sin(f64::INFINITY).is_nan() && math::cos(f64::NAN).is_nan());
-    assert_eq!(
-        (math::exp_f64(0.0), math::exp_f64(800.0), math::exp_f64(-800.0)),
-        (1.0, f64::INFINITY, 0.0)
-    );
-    assert_eq!(
-        (math::ln(1.0), math::ln(0.0), math::ln(f64::INFINITY)),
-        (0.0, f64::NEG_INFINITY, f64::INFINITY)
-    );
-    assert!(math::ln(-1.0).is_nan() && math::ln(f64::NAN).is_nan());
-    assert!((math::ln(5e-324) - 5e-324f64.ln()).abs() < 1e-12);
-    assert_eq!((math::pow(3.0, 0.0), math::pow(1.0, 5.0), math::pow(0.0, 2.0)), (1.0, 1.0, 0.0));
 }
 
 /// Bits that must never change while `NUMERICS` stays: a sum over many results.
@@ -76,9 +57,6 @@ fn bits_are_those_of_revision_one() {
         let x = f64::from(i);
         mix(math::sin(x * 471.3).to_bits());
         mix(math::cos(x * 0.77).to_bits());
-        mix(math::exp_f64(x * 0.31).to_bits());
-        mix(math::ln(x.abs() + 0.125).to_bits());
-        mix(math::pow(x.abs() + 2.0, -0.73).to_bits());
     }
     assert_eq!(sum, 0x755f_9b9a_f567_1774, "{sum:#x}");
 }

@@ -24,12 +24,7 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// The limits of this process.
-pub fn here() -> Limits {
-    limits(Path::new("/"))
-}
-
-/// The limits as `proc` and `sys` below `root` tell them.
+/// The limits as `proc` and `sys` below `root` tell them; `/` is this process's machine.
 ///
 /// Two threads on one core share its multipliers, so a core counts once. A slow core counts
 /// like a fast one. The quota is rounded down: threads that wait for each other lose more from

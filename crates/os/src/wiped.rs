@@ -27,6 +27,11 @@ impl<T: Zeroize + Copy + Default> Wiped<T> {
         self.refused
     }
 
+    /// Values there is room for without moving.
+    pub fn room(&self) -> usize {
+        self.values.capacity()
+    }
+
     /// Room for `len` values in all; an error when there is no memory for them.
     pub fn try_reserve(&mut self, len: usize) -> io::Result<()> {
         if len <= self.values.capacity() {

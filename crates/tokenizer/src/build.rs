@@ -7,7 +7,7 @@ use crate::{
     bytes::CHARS,
     error::{Kind, shown},
     kinds, load,
-    merge::NONE,
+    merge::{BARRED, NONE},
     merges::Merges,
     pieces::Pieces,
     special::{Special, Specials, Strip},
@@ -17,6 +17,7 @@ use crate::{
 
 /// See [`Tokenizer::from_metadata`].
 pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
+    use PieceKind::{Control, Unknown};
     let mut notes = Vec::new();
     let model_word = model_word(m)?;
     let pre_word = load::text(m, "pre")?;
@@ -43,18 +44,28 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
             middle: &|name| named.middle.iter().find(|row| row.0 == name).map(|row| row.1),
         },
     );
-    let guarded = guards(&pieces, &kinds, |id| Some(id) == named.bos || ends.contains(&id));
+    let bounds = |id: u32| [named.bos, named.eos].contains(&Some(id)) || ends.contains(&id);
+    let guarded = guards(&pieces, &kinds, bounds);
     let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
     let model = model(m, pre, &pieces, barred)?;
-    let specials = specials(m, pre, &pieces, &kinds, barred)?;
+    let specials = specials(m, pre, &pieces, &kinds, bounds, barred)?;
     let escaped = pre.is_none_or(|pre| pre.escaped);
-    let bytes = byte_ids(&pieces, escaped, pre.is_none());
+    let refused = |id: u32| bounds(id) || matches!(kinds[id as usize], Control | Unknown);
+    let bytes = byte_ids(&pieces, escaped, pre.is_none(), refused);
     // Some bytes never occur in UTF-8.
     let needed = |byte: usize| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
-    let missing = (0..256).filter(|byte| needed(*byte) && bytes[*byte] == NONE).count();
-    if missing > 0 && !escaped {
-        notes.push(format!("{missing} bytes have no piece and give no id"));
+    let count = |what| (0..256).filter(|byte| needed(*byte) && bytes[*byte] == what).count();
+    match count(NONE) {
+        0 => {}
+        _ if escaped => {}
+        missing => notes.push(format!("{missing} bytes have no piece and give no id")),
     }
+    match count(BARRED) {
+        0 => {}
+        barred => notes.push(format!("{barred} bytes have only a special piece and no other")),
+    }
+    // What stands for the unknown may come from content, what begins or ends a text may not.
+    let stands = |id: &u32| !bounds(*id) && kinds[*id as usize] != Control;
     let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(pre.is_none_or(|pre| pre.add_bos));
     // As in the reference: files of this kind that say otherwise are mistaken.
     let add_bos = add_bos || pre.is_some_and(|pre| pre.escaped);
@@ -68,7 +79,7 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
         model,
         specials,
         bytes,
-        unknown: named.unknown,
+        unknown: named.unknown.filter(stands),
         guarded,
         model_word: model_word.into(),
         pre_word: pre.map_or("default", |_| pre_word.unwrap_or("default")).into(),
@@ -130,11 +141,11 @@ impl Named {
     }
 }
 
-/// A bit for each piece that content can never make.
-fn guards(pieces: &Pieces, kinds: &[PieceKind], named: impl Fn(u32) -> bool) -> Vec<u64> {
+/// A bit for each piece that content can never make; `bounds` tells what begins or ends a text.
+fn guards(pieces: &Pieces, kinds: &[PieceKind], bounds: impl Fn(u32) -> bool) -> Vec<u64> {
     let mut out = vec![0u64; kinds.len().div_ceil(64)];
     for (id, kind) in (0u32..).zip(kinds) {
-        if kinds::guarded(pieces.get(id).unwrap_or_default(), *kind, || named(id)) {
+        if bounds(id) || kinds::guarded(pieces.get(id).unwrap_or_default(), *kind) {
             out[id as usize / 64] |= 1 << (id % 64);
         }
     }
@@ -162,18 +173,20 @@ fn specials(
     pre: Option<&'static Pre>,
     pieces: &Pieces,
     kinds: &[PieceKind],
+    bounds: impl Fn(u32) -> bool,
     barred: impl Fn(u32) -> bool,
 ) -> Result<Specials, Error> {
     use PieceKind::{Control, Unknown, UserDefined};
     let strips = strips(m, pieces, pre)?;
-    let specials: Vec<Special<'_>> = (0u32..)
-        .zip(kinds)
-        .filter(|(_, kind)| matches!(kind, Control | Unknown | UserDefined))
-        .map(|(id, _)| {
-            let piece = pieces.get(id).unwrap_or_default();
-            Special { piece, id, guarded: barred(id), strip: strips(piece) }
-        })
-        .collect();
+    let mut specials = Vec::new();
+    for (id, kind) in (0u32..).zip(kinds) {
+        let piece = pieces.get(id).unwrap_or_default();
+        // A file without kinds marks nothing, and its template still writes the marks.
+        let marked = || bounds(id) && kinds::has_the_shape_of_a_mark(piece);
+        if matches!(kind, Control | Unknown | UserDefined) || marked() {
+            specials.push(Special { piece, id, guarded: barred(id), strip: strips(piece) });
+        }
+    }
     Specials::new(&specials)
 }
 
@@ -209,8 +222,13 @@ fn find_pre(
     }
 }
 
-/// The id that stands for each byte.
-fn byte_ids(pieces: &Pieces, escaped: bool, plain: bool) -> [u32; 256] {
+/// The id that stands for each byte; [`BARRED`] where it is one that `refused` names.
+fn byte_ids(
+    pieces: &Pieces,
+    escaped: bool,
+    plain: bool,
+    refused: impl Fn(u32) -> bool,
+) -> [u32; 256] {
     let mut out = [NONE; 256];
     for (byte, id) in out.iter_mut().enumerate() {
         let found = if escaped {
@@ -221,7 +239,10 @@ fn byte_ids(pieces: &Pieces, escaped: bool, plain: bool) -> [u32; 256] {
         } else {
             pieces.find(CHARS[byte].encode_utf8(&mut [0; 4]).as_bytes())
         };
-        *id = found.unwrap_or(NONE);
+        *id = match found {
+            Some(found) if refused(found) => BARRED,
+            found => found.unwrap_or(NONE),
+        };
     }
     out
 }

@@ -3,7 +3,7 @@
 //! Holds back bytes until they form whole characters; a broken sequence becomes U+FFFD as soon as
 //! it can no longer become valid, and what is left at the end when the text is finished.
 
-use zeroize::Zeroize;
+use recinto_os::{Wiped, WipedText};
 
 use crate::{Error, Tokenizer};
 
@@ -14,8 +14,8 @@ use crate::{Error, Tokenizer};
 #[derive(Default)]
 pub struct Stream {
     /// Bytes that are no whole character yet; at most three between calls.
-    held: Vec<u8>,
-    out: String,
+    held: Wiped<u8>,
+    out: WipedText,
     show_specials: bool,
     /// Some text has been given.
     begun: bool,
@@ -43,23 +43,24 @@ impl Stream {
     /// Takes the next id; returns the whole characters that are now certain.
     pub fn push(&mut self, tokenizer: &Tokenizer, id: u32) -> Result<&str, Error> {
         let before = self.held.len();
-        self.out.zeroize();
+        self.out.clear();
         tokenizer.write(id, self.show_specials, &mut self.held)?;
         if !self.begun && self.held.len() > before {
             self.begun = true;
             if tokenizer.drops_first_space() && self.held.first() == Some(&b' ') {
-                self.held.remove(0);
+                self.held.drop_front(1);
             }
         }
         self.release();
-        Ok(&self.out)
+        Ok(self.out.as_str())
     }
 
-    /// What is left; an unfinished character becomes U+FFFD. The stream is then new.
+    /// What is left; an unfinished character becomes U+FFFD, so that nothing of the text is in
+    /// what this returns. The stream is then new.
     pub fn finish(&mut self) -> String {
-        self.out.zeroize();
+        self.out.clear();
         let rest = String::from_utf8_lossy(&self.held).into_owned();
-        self.held.zeroize();
+        self.held.clear();
         self.begun = false;
         rest
     }
@@ -85,19 +86,12 @@ impl Stream {
                     self.out.push_str(&String::from_utf8_lossy(valid));
                     used += valid.len();
                     let Some(broken) = error.error_len() else { break };
-                    self.out.push(char::REPLACEMENT_CHARACTER);
+                    self.out.push_str("\u{fffd}");
                     used += broken;
                 }
             }
         }
-        self.held.drain(..used);
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.held.zeroize();
-        self.out.zeroize();
+        self.held.drop_front(used);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
+use recinto_os::Wiped;
 
 use crate::{
     Error, Token, Tokenizer,
     bytes::CHARS,
     error::Kind,
-    merge::{Merger, NONE},
+    merge::{BARRED, Merger, NONE},
     merges::Merges,
     special::Hit,
     split::{self, Chars, Pre},
@@ -20,20 +20,19 @@ pub(crate) fn encode(
     tokenizer: &Tokenizer,
     text: &str,
     content: &[Range<usize>],
-) -> Result<Vec<Token>, Error> {
+) -> Result<Wiped<Token>, Error> {
     if text.len() >= NONE as usize {
         let what = format!("a text of {} bytes is too long; split it", text.len());
         return Err(Error::new(Kind::Argument, what));
     }
     let content = tidy(content, text.len())?;
     let hits = tokenizer.specials.find(text, &content);
-    let mut run = Run { tokenizer, text, out: Vec::new(), work: Work::default() };
+    let mut run = Run { tokenizer, text, out: Wiped::default(), work: Work::default() };
     let mut at = 0;
-    for Hit { id, range } in hits {
-        run.ordinary(at..range.start)?;
-        let (start, end) = (range.start as u32, range.end as u32);
+    for Hit { id, start, end } in hits.iter().copied() {
+        run.ordinary(at..start as usize)?;
         run.out.push(Token { id, start, end });
-        at = range.end;
+        at = end as usize;
     }
     run.ordinary(at..text.len())?;
     // Bytes without a piece belong to a neighbour's range.
@@ -73,18 +72,18 @@ fn tidy(content: &[Range<usize>], len: usize) -> Result<Vec<Range<usize>>, Error
 #[derive(Default)]
 struct Work {
     chars: Chars,
-    ends: Zeroizing<Vec<u32>>,
+    ends: Wiped<u32>,
     merger: Merger,
     /// Text with spaces as `▁`, or a word in the byte-level alphabet.
-    written: Zeroizing<Vec<u8>>,
+    written: Wiped<u8>,
     /// Where each symbol begins in the original text.
-    origin: Zeroizing<Vec<u32>>,
+    origin: Wiped<u32>,
 }
 
 struct Run<'a> {
     tokenizer: &'a Tokenizer,
     text: &'a str,
-    out: Vec<Token>,
+    out: Wiped<Token>,
     work: Work,
 }
 
@@ -126,8 +125,7 @@ impl Run<'_> {
         merger.run(|left, right| {
             let id = tokenizer.pieces.find(&written[left.start as usize..right.end as usize])?;
             // Nothing but the text of a special itself, in the scaffold, makes a special.
-            let allowed = !tokenizer.is_special(id) && !tokenizer.is_byte(id);
-            allowed.then(|| (priorities[id as usize], id))
+            tokenizer.allows(id).then(|| (priorities[id as usize], id))
         });
         self.emit()
     }
@@ -162,7 +160,9 @@ impl Run<'_> {
         }
         merger.run(|left, right| merges.get(left.id, right.id));
         for (_, symbol) in merger.result() {
-            if symbol.id != NONE {
+            if symbol.id == BARRED {
+                return Err(self.tokenizer.unencodable(symbol.start));
+            } else if symbol.id != NONE {
                 self.out.push(Token { id: symbol.id, start: symbol.start, end: symbol.end });
             } else if let Some(last) = self.out.last_mut() {
                 // A byte without a piece gives no id, as in the reference.
@@ -192,7 +192,9 @@ impl Run<'_> {
             let start = written.len();
             let c = if c == ' ' { '▁' } else { c };
             written.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            let id = self.tokenizer.pieces.find(&written[start..]).unwrap_or(NONE);
+            // As in merging, and the bytes are left for what may not be this character.
+            let id = self.tokenizer.pieces.find(&written[start..]);
+            let id = id.filter(|id| self.tokenizer.allows(*id)).unwrap_or(NONE);
             merger.push(start as u32, written.len() as u32, id);
             origin.push((range.start + at) as u32);
         }
@@ -213,9 +215,12 @@ impl Run<'_> {
             let bytes = &written[symbol.start as usize..symbol.end as usize];
             // A `▁` of three bytes may stand for a space of one, or for none.
             for (at, byte) in bytes.iter().enumerate() {
-                let id = self.tokenizer.known(self.tokenizer.bytes[*byte as usize], *byte)?;
                 let last = at + 1 == bytes.len();
                 let (from, to) = ((start + at as u32).min(end), (start + at as u32 + 1).min(end));
+                let id = self.tokenizer.bytes[*byte as usize];
+                let id = Some(id).filter(|id| !matches!(*id, NONE | BARRED));
+                let id = id.or(self.tokenizer.unknown);
+                let id = id.ok_or_else(|| self.tokenizer.unencodable(from))?;
                 self.out.push(Token { id, start: from, end: if last { end } else { to } });
             }
         }

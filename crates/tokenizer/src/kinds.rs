@@ -171,25 +171,25 @@ pub(crate) fn settle(pieces: &Pieces, kinds: &mut [PieceKind], named: &Named<'_>
     ends
 }
 
-/// Whether content can never make this piece: control and unknown pieces, and pieces shaped as
-/// marks that are user-defined, reserved or named by the file as an end.
-pub(crate) fn guarded(piece: &str, kind: PieceKind, named: impl Fn() -> bool) -> bool {
+/// Whether content can never make this piece, by its kind and shape: control and unknown pieces,
+/// and pieces shaped as marks that are user-defined or reserved.
+pub(crate) fn guarded(piece: &str, kind: PieceKind) -> bool {
     match kind {
         PieceKind::Control | PieceKind::Unknown => true,
         PieceKind::UserDefined | PieceKind::Unused => is_mark(piece),
-        PieceKind::Normal => is_mark(piece) && named(),
-        PieceKind::Byte => false,
+        PieceKind::Normal | PieceKind::Byte => false,
     }
 }
 
-/// `<…>` or `[…]`, and not an element of HTML.
-fn is_mark(piece: &str) -> bool {
+/// `<…>` or `[…]`, elements of HTML too.
+pub(crate) fn has_the_shape_of_a_mark(piece: &str) -> bool {
     let inside = |open, close| piece.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
-    match inside('<', '>') {
-        Some(name) => {
-            let name = name.strip_prefix('/').unwrap_or(name);
-            !name.is_empty() && !HTML.contains(&name)
-        }
-        None => inside('[', ']').is_some_and(|name| !name.is_empty()),
-    }
+    inside('<', '>').or(inside('[', ']')).is_some_and(|name| !matches!(name, "" | "/"))
+}
+
+/// The shape of a mark, and not an element of HTML.
+fn is_mark(piece: &str) -> bool {
+    let element = piece.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    let element = element.map(|name| name.strip_prefix('/').unwrap_or(name));
+    has_the_shape_of_a_mark(piece) && !element.is_some_and(|name| HTML.contains(&name))
 }

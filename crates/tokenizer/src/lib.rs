@@ -15,7 +15,10 @@
 //! * user-defined and reserved pieces shaped as marks, `<…>` or `[…]`, such as `</think>` and
 //!   `<tool_call>`, but not the plain elements of HTML (`<table>`, `</h1>`, …) that some
 //!   vocabularies add as text;
-//! * pieces shaped as marks that the file names as BOS or as an end, whatever kind it gives them.
+//! * BOS, EOS and every piece that ends a reply, whatever kind or shape the file gives them.
+//!
+//! Text that has no other piece than a special one is refused; only the piece for the unknown may
+//! stand for what the vocabulary lacks.
 //!
 //! All other user-defined pieces (runs of white space, whole words) are text that is matched
 //! first, in content as in scaffold, as in the reference. A piece that is special, or one such as
@@ -25,6 +28,10 @@
 //!
 //! Control and unknown pieces give no text unless asked for; user-defined pieces give theirs, so
 //! that a program can see `</think>`. See [`Stream`] and [`Decoder`].
+//!
+//! # Memory
+//!
+//! Whatever holds text, tokens or positions is wiped when it is dropped or moves.
 #![forbid(unsafe_code)]
 
 mod build;

@@ -5,13 +5,16 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
+use recinto_os::Wiped;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// No symbol, no id.
 pub(crate) const NONE: u32 = u32::MAX;
+/// No id either: there is one, but text may not become it.
+pub(crate) const BARRED: u32 = u32::MAX - 1;
 
 /// A run of the text that is one piece so far; `id` is [`NONE`] when it is no piece.
-#[derive(Clone, Copy, Zeroize)]
+#[derive(Clone, Copy, Default, Zeroize)]
 pub(crate) struct Symbol {
     /// Byte range in the normalized text.
     pub start: u32,
@@ -27,7 +30,7 @@ type Pair = Reverse<(u64, u32, u32)>;
 /// Reusable buffers; wiped when dropped.
 #[derive(Default)]
 pub(crate) struct Merger {
-    symbols: Vec<Symbol>,
+    symbols: Wiped<Symbol>,
     heap: BinaryHeap<Pair>,
 }
 
@@ -57,7 +60,7 @@ impl Merger {
             let (priority, id) = rule(first, second)?;
             Some(Reverse((u64::from(priority) << 32 | u64::from(left), second.end, id)))
         };
-        let mut start = std::mem::take(heap).into_vec();
+        let mut start = roomy(heap, symbols.len());
         start.extend((0..symbols.len() as u32).filter_map(|left| pair(symbols, left)));
         *heap = start.into();
         while let Some(Reverse((key, end, id))) = heap.pop() {
@@ -94,15 +97,26 @@ impl Merger {
     }
 }
 
+/// The memory of an empty `heap`, large enough for a word of so many symbols: a pair for each of
+/// them at first, and one more pair than before with each merge. It never grows by itself, which
+/// would leave a copy behind.
+fn roomy(heap: &mut BinaryHeap<Pair>, symbols: usize) -> Vec<Pair> {
+    let mut pairs = std::mem::take(heap).into_vec();
+    if pairs.capacity() < symbols * 2 {
+        wipe(&mut pairs);
+        pairs = Vec::with_capacity(symbols * 2);
+    }
+    pairs
+}
+
+fn wipe(pairs: &mut Vec<Pair>) {
+    pairs.clear();
+    pairs.spare_capacity_mut().zeroize();
+}
+
 impl Drop for Merger {
     fn drop(&mut self) {
-        self.symbols.zeroize();
-        let mut heap: Vec<Pair> = std::mem::take(&mut self.heap).into_vec();
-        heap.iter_mut().for_each(|Reverse((key, end, id))| {
-            key.zeroize();
-            end.zeroize();
-            id.zeroize();
-        });
+        wipe(&mut std::mem::take(&mut self.heap).into_vec());
     }
 }
 

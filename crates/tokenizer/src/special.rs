@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
+use recinto_os::Wiped;
+use zeroize::Zeroize;
 
 use crate::{
     Error,
@@ -35,10 +36,12 @@ pub(crate) struct Strip {
 }
 
 /// A special found in the text.
+#[derive(Clone, Copy, Default, Zeroize)]
 pub(crate) struct Hit {
     pub id: u32,
-    /// The special with the white space it swallows.
-    pub range: Range<usize>,
+    /// The special with the white space it swallows: first byte, one past the last.
+    pub start: u32,
+    pub end: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -147,10 +150,10 @@ impl Specials {
     }
 
     /// The specials in `text`, in order and apart. `content` is sorted and apart.
-    pub(crate) fn find(&self, text: &str, content: &[Range<usize>]) -> Vec<Hit> {
+    pub(crate) fn find(&self, text: &str, content: &[Range<usize>]) -> Wiped<Hit> {
         let bytes = text.as_bytes();
-        let mut hits = Vec::new();
-        let mut taken = Taken::default();
+        let mut hits = Wiped::default();
+        let mut taken = Taken(Wiped::default(), bytes.len());
         for pass in 0..self.lengths.len().div_ceil(PASS) {
             let base = (pass * PASS) as u32;
             let found = self.candidates(bytes, content, base);
@@ -165,12 +168,13 @@ impl Specials {
                     }
                     let Some(entry) = self.exact(&bytes[range.clone()]) else { continue };
                     let range = swallow(bytes, range, entry.strip, &taken);
-                    taken.add(range.clone(), bytes.len());
-                    hits.push(Hit { id: entry.id, range });
+                    taken.add(range.clone());
+                    let (start, end) = (range.start as u32, range.end as u32);
+                    hits.push(Hit { id: entry.id, start, end });
                 }
             }
         }
-        hits.sort_unstable_by_key(|hit| hit.range.start);
+        hits.sort_unstable_by_key(|hit| hit.start);
         hits
     }
 
@@ -190,8 +194,8 @@ impl Specials {
         text: &[u8],
         content: &[Range<usize>],
         base: u32,
-    ) -> Zeroizing<Vec<(u32, u64)>> {
-        let mut out = Zeroizing::new(Vec::new());
+    ) -> Wiped<(u32, u64)> {
+        let mut out = Wiped::default();
         let mut ahead = content.iter().peekable();
         for start in 0..text.len() {
             if self.roots[text[start] as usize] == u32::MAX {
@@ -228,17 +232,18 @@ fn swallow(text: &[u8], range: Range<usize>, strip: Strip, taken: &Taken) -> Ran
     start..end
 }
 
-/// A bit for each byte that belongs to a special.
-#[derive(Default)]
-struct Taken(Vec<u64>);
+/// A bit for each byte that belongs to a special, and how many bytes the text has.
+struct Taken(Wiped<u64>, usize);
 
 impl Taken {
     fn has(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    fn add(&mut self, range: Range<usize>, len: usize) {
-        self.0.resize(len.div_ceil(64), 0);
+    fn add(&mut self, range: Range<usize>) {
+        while self.0.len() < self.1.div_ceil(64) {
+            self.0.push(0);
+        }
         for at in range {
             self.0[at / 64] |= 1 << (at % 64);
         }

@@ -8,6 +8,8 @@ mod chars;
 mod runs;
 mod words;
 
+use recinto_os::Wiped;
+
 pub(crate) use chars::Chars;
 use chars::{L, M, N, P, S, W};
 use runs::Lead;
@@ -323,13 +325,13 @@ pub(crate) fn find(word: &str) -> Option<&'static Pre> {
 }
 
 /// Cuts `chars` by all stages; `ends` gets the end of each piece, in characters.
-pub(crate) fn cut(chars: &Chars, stages: &[Stage], ends: &mut Vec<u32>) {
+pub(crate) fn cut(chars: &Chars, stages: &[Stage], ends: &mut Wiped<u32>) {
     ends.clear();
     if chars.len() == 0 {
         return;
     }
     ends.push(chars.len());
-    let mut before = Vec::new();
+    let mut before = Wiped::default();
     for stage in stages {
         std::mem::swap(ends, &mut before);
         ends.clear();

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use recinto_os::{Wiped, WipedText};
 use recinto_weights::Metadata;
 use zeroize::Zeroize;
 
@@ -10,7 +11,6 @@ use crate::{
     bytes::{byte_of, byte_piece},
     encode,
     error::Kind,
-    merge::NONE,
     merges::Merges,
     pieces::Pieces,
     special::Specials,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A token and where it stands in the text that was encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Zeroize)]
 pub struct Token {
     /// Index in the vocabulary.
     pub id: u32,
@@ -42,7 +42,7 @@ pub struct Tokenizer {
     pub(crate) kinds: Vec<PieceKind>,
     pub(crate) model: Model,
     pub(crate) specials: Specials,
-    /// The id of each byte, or `NONE`.
+    /// The id of each byte, or `NONE` or `BARRED`.
     pub(crate) bytes: [u32; 256],
     pub(crate) unknown: Option<u32>,
     pub(crate) guarded: Vec<u64>,
@@ -79,25 +79,26 @@ impl Tokenizer {
     ///
     /// Specials are matched everywhere except where they would touch a byte of `content`; apart
     /// from that, content is text like any other. Ranges may come in any order and may overlap.
-    pub fn encode(&self, text: &str, content: &[Range<usize>]) -> Result<Vec<Token>, Error> {
+    /// What is returned, and whatever was needed to make it, is wiped when dropped.
+    pub fn encode(&self, text: &str, content: &[Range<usize>]) -> Result<Wiped<Token>, Error> {
         encode::encode(self, text, content)
     }
 
     /// The same, where all of `text` is content.
-    pub fn encode_plain(&self, text: &str) -> Result<Vec<Token>, Error> {
+    pub fn encode_plain(&self, text: &str) -> Result<Wiped<Token>, Error> {
         self.encode(text, std::slice::from_ref(&(0..text.len())))
     }
 
     /// The text of `ids`; control and unknown pieces give none. An error names an id that is not
-    /// in the vocabulary.
+    /// in the vocabulary. The string is made once, at its length; to wipe it is the caller's.
     pub fn decode(&self, ids: &[u32]) -> Result<String, Error> {
         let mut stream = Stream::new();
-        let mut out = String::new();
+        let mut out = WipedText::default();
         for id in ids {
             out.push_str(stream.push(self, *id)?);
         }
         out.push_str(&stream.finish());
-        Ok(out)
+        Ok(out.as_str().to_owned())
     }
 
     /// A decoder for one text.
@@ -141,8 +142,8 @@ impl Tokenizer {
     }
 
     /// The bytes a piece stands for in a text, specials as their own text.
-    pub fn bytes(&self, id: u32) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
+    pub fn bytes(&self, id: u32) -> Option<Wiped<u8>> {
+        let mut out = Wiped::default();
         self.write(id, true, &mut out).ok()?;
         Some(out)
     }
@@ -187,7 +188,7 @@ impl Tokenizer {
     }
 
     /// Adds the bytes of a piece to `out`.
-    pub(crate) fn write(&self, id: u32, specials: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn write(&self, id: u32, specials: bool, out: &mut Wiped<u8>) -> Result<(), Error> {
         let (Some(piece), Some(kind)) = (self.piece(id), self.kind(id)) else {
             let what = format!("id {id} is not in the vocabulary of {} pieces", self.size());
             return Err(Error::new(Kind::Argument, what));
@@ -222,17 +223,16 @@ impl Tokenizer {
         Ok(())
     }
 
-    pub(crate) fn is_byte(&self, id: u32) -> bool {
-        self.kind(id) == Some(PieceKind::Byte)
+    /// Whether a run of ordinary text may become this piece.
+    pub(crate) fn allows(&self, id: u32) -> bool {
+        !self.is_special(id) && self.kind(id) != Some(PieceKind::Byte)
     }
 
-    /// `id`, or the piece for the unknown in its place.
-    pub(crate) fn known(&self, id: u32, byte: u8) -> Result<u32, Error> {
-        let id = Some(id).filter(|id| *id != NONE).or(self.unknown);
-        id.ok_or_else(|| {
-            let what = format!("the vocabulary has no piece for byte {byte:#04x} of the text");
-            Error::new(Kind::Unencodable, what)
-        })
+    /// No piece for what stands at `at`; where, never what.
+    pub(crate) fn unencodable(&self, at: u32) -> Error {
+        let what = format!("the vocabulary has no piece for byte {at} of the text");
+        Error::new(Kind::Unencodable, what)
+            .hint("bytes are counted from 0; `inspect` shows what is unusual about the vocabulary")
     }
 
     fn is_escaped(&self) -> bool {

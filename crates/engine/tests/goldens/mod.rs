@@ -57,10 +57,10 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, String> {
 pub fn same_ids(model: &Model, request: Request, golden: &Value) -> Result<(), String> {
     let prompt = model.prompt(&request).map_err(|e| e.to_string())?;
     let (text, wanted) = (golden["text"].as_str().expect("the text"), ids(&golden["ids"]));
-    if prompt.text != text {
+    if *prompt.text != *text {
         return Err(format!("rendered {:?}, golden {text:?}", prompt.text));
     }
-    match prompt.ids == wanted {
+    match prompt.ids[..] == wanted[..] {
         true => Ok(()),
         false => Err(format!("ids {:?}, golden {wanted:?}", prompt.ids)),
     }

@@ -2,6 +2,8 @@
 //!
 //! As in the reference, only ASCII letters have a case; any other letter fits both.
 
+use recinto_os::Wiped;
+
 use super::{
     chars::{L, M, N, Part},
     other, words,
@@ -56,7 +58,7 @@ fn word(part: Part<'_>, at: usize, rule: Rule) -> Option<usize> {
 }
 
 /// Cuts the whole part.
-pub(crate) fn cased(part: Part<'_>, rule: Rule, ends: &mut Vec<u32>) {
+pub(crate) fn cased(part: Part<'_>, rule: Rule, ends: &mut Wiped<u32>) {
     let mut at = part.start;
     while at < part.end() {
         let from = at + usize::from(part.char(at) == ' ' && at + 1 < part.end());

@@ -1,7 +1,7 @@
 //! Text as characters with class bits, so that scanners look ahead without decoding again.
 
+use recinto_os::Wiped;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
-use zeroize::Zeroize;
 
 /// Letter.
 pub(crate) const L: u8 = 1;
@@ -54,9 +54,9 @@ const fn ascii() -> [u8; 128] {
 /// Characters of a text; wiped when dropped.
 #[derive(Default)]
 pub(crate) struct Chars {
-    all: Vec<(char, u8)>,
+    all: Wiped<(char, u8)>,
     /// Byte offset of each character, and of the end.
-    at: Vec<u32>,
+    at: Wiped<u32>,
 }
 
 impl Chars {
@@ -84,16 +84,6 @@ impl Chars {
 
     pub(crate) fn part(&self, start: u32, end: u32) -> Part<'_> {
         Part { all: &self.all[..end as usize], start: start as usize }
-    }
-}
-
-impl Drop for Chars {
-    fn drop(&mut self) {
-        self.all.iter_mut().for_each(|(c, bits)| {
-            c.zeroize();
-            bits.zeroize();
-        });
-        self.at.zeroize();
     }
 }
 

@@ -1,5 +1,7 @@
 //! Stages that cut out runs of a class and leave everything else whole.
 
+use recinto_os::Wiped;
+
 use super::{
     Class,
     chars::{N, Part, W},
@@ -19,7 +21,7 @@ pub(crate) enum Lead {
 }
 
 /// Cuts `lead? class{1,most}`.
-pub(crate) fn runs(part: Part<'_>, lead: Lead, class: Class, most: u32, ends: &mut Vec<u32>) {
+pub(crate) fn runs(part: Part<'_>, lead: Lead, class: Class, most: u32, ends: &mut Wiped<u32>) {
     let mut gap = part.start;
     let mut at = part.start;
     while at < part.end() {
@@ -62,7 +64,7 @@ pub(crate) fn runs(part: Part<'_>, lead: Lead, class: Class, most: u32, ends: &m
 }
 
 /// Cuts digits in threes counted from the right: 1234567 is 1, 234, 567.
-pub(crate) fn threes(part: Part<'_>, ends: &mut Vec<u32>) {
+pub(crate) fn threes(part: Part<'_>, ends: &mut Wiped<u32>) {
     let mut gap = part.start;
     let mut at = part.start;
     while at < part.end() {
@@ -86,7 +88,7 @@ pub(crate) fn threes(part: Part<'_>, ends: &mut Vec<u32>) {
 }
 
 /// Cuts white space off the end.
-pub(crate) fn tail(part: Part<'_>, ends: &mut Vec<u32>) {
+pub(crate) fn tail(part: Part<'_>, ends: &mut Wiped<u32>) {
     let mut from = part.end();
     while from > part.start && part.bits(from - 1) & W != 0 {
         from -= 1;
@@ -100,7 +102,7 @@ pub(crate) fn tail(part: Part<'_>, ends: &mut Vec<u32>) {
 }
 
 /// Cuts lines from runs of line ends.
-pub(crate) fn lines(part: Part<'_>, ends: &mut Vec<u32>) {
+pub(crate) fn lines(part: Part<'_>, ends: &mut Wiped<u32>) {
     let mut at = part.start;
     while at < part.end() {
         let ended = part.char(at) == '\n';

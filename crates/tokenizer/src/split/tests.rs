@@ -1,16 +1,16 @@
 //! Where each splitter cuts, in sentences one can read.
 
-use super::{Chars, TABLE, cut, find};
+use super::{Chars, TABLE, Wiped, cut, find};
 
 fn split(word: &str, text: &str) -> Vec<String> {
     let mut chars = Chars::default();
     chars.read(text);
-    let mut ends = Vec::new();
+    let mut ends = Wiped::default();
     cut(&chars, find(word).expect(word).stages, &mut ends);
     let mut start = 0;
     let mut out = Vec::new();
-    for end in ends {
-        let end = chars.byte(end) as usize;
+    for end in ends.iter() {
+        let end = chars.byte(*end) as usize;
         out.push(text[start..end].to_owned());
         start = end;
     }

@@ -1,5 +1,7 @@
 //! Word scanners: GPT-2's, the Llama 3 and Qwen 2 family's, and DeepSeek V3's.
 
+use recinto_os::Wiped;
+
 use super::{
     chars::{L, M, N, P, Part, S, W},
     mark_or_letter, other, point_or_symbol,
@@ -67,7 +69,7 @@ pub(super) fn digits(part: Part<'_>, at: usize, most: u32) -> usize {
 }
 
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-pub(crate) fn gpt2(part: Part<'_>, ends: &mut Vec<u32>) {
+pub(crate) fn gpt2(part: Part<'_>, ends: &mut Wiped<u32>) {
     let mut at = part.start;
     while at < part.end() {
         let short = contraction(part, at, |c| c);
@@ -89,7 +91,7 @@ pub(crate) fn gpt2(part: Part<'_>, ends: &mut Vec<u32>) {
 }
 
 /// `contraction|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,n}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|…`
-pub(crate) fn words(part: Part<'_>, rule: Rule, ends: &mut Vec<u32>) {
+pub(crate) fn words(part: Part<'_>, rule: Rule, ends: &mut Wiped<u32>) {
     let letters = if rule.marks { L | M } else { L };
     let other = |c: char, bits: u8| {
         bits & (W | N | letters) == 0 && (rule.tail || !matches!(c, '\r' | '\n'))
@@ -119,7 +121,7 @@ pub(crate) fn words(part: Part<'_>, rule: Rule, ends: &mut Vec<u32>) {
 
 /// One ASCII mark with the letters after it, words with accents, runs of marks; numbers and what
 /// has no class stay whole between them.
-pub(crate) fn marks(part: Part<'_>, tail: bool, ends: &mut Vec<u32>) {
+pub(crate) fn marks(part: Part<'_>, tail: bool, ends: &mut Wiped<u32>) {
     let mut gap = part.start;
     let mut at = part.start;
     while at < part.end() {
