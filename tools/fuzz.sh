@@ -1,5 +1,5 @@
 #!/bin/sh
-# Feeds random bytes to every reader of untrusted bytes.
+# Feeds random bytes to the readers of GGUF files, arch files, templates, vocabularies and texts.
 #
 #   tools/fuzz.sh SECONDS [TARGET...]
 #

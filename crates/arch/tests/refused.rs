@@ -34,7 +34,7 @@ fn wrong(arch: &'static str, name: &'static str, value: impl Into<Value>, kind: 
 fn cases() -> Vec<Case> {
     let lost = ("attention.layer_norm_rms_epsilon", None);
     vec![
-        // GGUF-13
+        // GGUF-13 of docs/cases.md
         wrong("llama", "block_count", 0u32, Kind::Value),
         wrong("llama", "block_count", 513u32, Kind::Value),
         wrong("llama", "block_count", 1u32 << 31, Kind::Value),

@@ -1,4 +1,4 @@
-//! Public reports about chat templates, and what a content may never do.
+//! Public reports about chat templates (TPL of `docs/cases.md`), and what a content may never do.
 
 mod common;
 

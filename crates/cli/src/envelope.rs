@@ -1,14 +1,15 @@
 //! The JSON that commands print: one envelope, with its schema's version.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use recinto_engine::{
     Digests, Facts, Finish, Mode, NUMERICS, Options, Reply, Times, Usage, VERSION,
 };
+use recinto_os::Wiped;
 use recinto_provider::Identity;
 use serde::Serialize;
 
-use crate::{failure::Failure, screen::Screen, wiped::Wiped};
+use crate::{failure::Failure, screen::Screen};
 
 /// Raised when a field changes its meaning or goes; new fields do not raise it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -24,12 +25,37 @@ pub struct Envelope<'a, T: Serialize> {
 
 /// Prints `body` as `command`'s envelope, on one line.
 pub fn print(screen: &mut Screen, command: &str, body: impl Serialize) -> Result<(), Failure> {
-    let mut out = Wiped::default();
+    let mut out = Line(Wiped::default());
     let envelope = Envelope { schema_version: SCHEMA_VERSION, command, body };
     let written = serde_json::to_writer(&mut out, &envelope).map_err(|e| e.is_io());
     written.map_err(|_| Failure::running("the reply cannot be written as JSON"))?;
     let _ = out.write_all(b"\n");
-    screen.raw(out.bytes())
+    screen.raw(&out.0)
+}
+
+/// The line in the making.
+struct Line(Wiped<u8>);
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why a reply ended, in one word.
+fn word(finish: &Finish) -> &'static str {
+    match finish {
+        Finish::End => "end",
+        Finish::Length => "length",
+        Finish::Stop(_) => "stop",
+        Finish::Cancelled => "cancelled",
+        Finish::Deadline => "deadline",
+    }
 }
 
 /// The engine that ran.
@@ -62,7 +88,10 @@ pub struct Answer<'a> {
     architecture: Architecture<'a>,
     text: &'a str,
     reasoning: &'a str,
-    finish: &'a Finish,
+    finish: &'static str,
+    /// Which of the options' stop strings, where it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_index: Option<usize>,
     usage: Usage,
     options: &'a Options,
     mode: Mode,
@@ -83,7 +112,11 @@ impl<'a> Answer<'a> {
             },
             text: &reply.text,
             reasoning: &reply.reasoning,
-            finish: &reply.finish,
+            finish: word(&reply.finish),
+            stop_index: match reply.finish {
+                Finish::Stop(index) => Some(index),
+                _ => None,
+            },
             usage: reply.usage,
             options: &reply.options,
             mode: reply.mode,

@@ -3,25 +3,35 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read},
     os::{fd::AsFd, unix::fs::FileTypeExt},
     path::{Path, PathBuf},
     sync::mpsc,
 };
 
 use clap::Args;
-use zeroize::{Zeroize, Zeroizing};
+use recinto_engine::{Message, Role};
+use recinto_os::{Wiped, WipedText};
 
 use crate::{
     exit::Exit,
     failure::Failure,
     interrupt::Interrupt,
     text::{self, Encoding},
-    wiped::Wiped,
 };
 
 /// Most bytes of one text; far above what any context holds.
 const MAX_BYTES: usize = 64 << 20;
+/// Bytes asked for at a time.
+const STEP: usize = 1 << 14;
+
+/// How bytes become text.
+#[derive(Clone, Copy)]
+pub struct Reading {
+    pub encoding: Encoding,
+    /// Keeps them out of the swap from the first one on.
+    pub lock: bool,
+}
 
 /// Where the text comes from.
 #[derive(Args, Debug)]
@@ -42,39 +52,33 @@ pub struct TextArgs {
 
 impl TextArgs {
     /// The text of argument, file and stdin together.
-    pub fn read(&self, interrupt: &Interrupt) -> Result<Zeroizing<String>, Failure> {
+    pub fn read(&self, lock: bool, interrupt: &Interrupt) -> Result<WipedText, Failure> {
+        let how = Reading { encoding: self.encoding, lock };
         let dash = self.text.as_deref() == Some(OsStr::new("-"));
         let argument = match &self.text {
-            Some(text) if !dash => Some(argument(text, "the text")?),
+            Some(text) if !dash => Some(argument(text, lock, "the text")?),
             _ => None,
         };
         let file = match &self.file {
-            Some(path) => Some(file(path, self.encoding, interrupt)?),
+            Some(path) => Some(file(path, how, interrupt)?),
             None => None,
         };
         let implied = !dash && self.file.is_none() && self.wants_stdin(argument.is_some())?;
         let stdin = match dash || implied {
-            true => Some(stdin(self.encoding, interrupt)?),
+            true => Some(stdin(how, interrupt)?),
             false => None,
         };
-        let parts: Vec<&str> = [&argument, &file, &stdin]
-            .into_iter()
-            .flatten()
-            .map(|part| part.as_str())
-            .filter(|part| !part.is_empty())
-            .collect();
-        if parts.is_empty() {
-            return Err(Failure::usage("the text is empty"));
-        }
-        let mut out =
-            Zeroizing::new(String::with_capacity(parts.iter().map(|part| part.len() + 2).sum()));
-        for part in parts {
-            if !out.is_empty() {
+        let mut out = WipedText::new(lock);
+        for part in [&argument, &file, &stdin].into_iter().flatten() {
+            if !out.is_empty() && !part.is_empty() {
                 out.push_str("\n\n");
             }
             out.push_str(part);
         }
-        Ok(out)
+        if out.is_empty() {
+            return Err(Failure::usage("the text is empty"));
+        }
+        kept(out)
     }
 
     /// Whether stdin is read although nobody said `-`: after a text only when something is
@@ -100,10 +104,10 @@ fn is_piped() -> bool {
 }
 
 /// The text of an argument. Its encoding is the terminal's; `--encoding` is for files and stdin.
-pub fn argument(text: &OsStr, what: &str) -> Result<Zeroizing<String>, Failure> {
-    let bytes = Zeroizing::new(text.as_encoded_bytes().to_vec());
-    match std::str::from_utf8(&bytes) {
-        Ok(_) => text::decode(bytes, Encoding::Utf8, what),
+pub fn argument(text: &OsStr, lock: bool, what: &str) -> Result<WipedText, Failure> {
+    let bytes = text.as_encoded_bytes();
+    match std::str::from_utf8(bytes) {
+        Ok(_) => kept(text::decode(bytes, Reading { encoding: Encoding::Utf8, lock }, what)?),
         Err(e) => {
             let at = e.valid_up_to();
             Err(Failure::usage(format!("{what}: the argument is not UTF-8, at byte {at}"))
@@ -113,13 +117,9 @@ pub fn argument(text: &OsStr, what: &str) -> Result<Zeroizing<String>, Failure> 
 }
 
 /// The text of a file; `-` is stdin.
-pub fn file(
-    path: &Path,
-    encoding: Encoding,
-    interrupt: &Interrupt,
-) -> Result<Zeroizing<String>, Failure> {
+pub fn file(path: &Path, how: Reading, interrupt: &Interrupt) -> Result<WipedText, Failure> {
     if path == Path::new("-") {
-        return stdin(encoding, interrupt);
+        return stdin(how, interrupt);
     }
     let place = path.display().to_string();
     let fault = |e: io::Error| Failure::usage(format!("cannot read {place}: {e}"));
@@ -128,39 +128,85 @@ pub fn file(
     }
     let owned = path.to_owned();
     // A named pipe waits for its other end, so this too is done where Ctrl-C is heard.
-    let read = interrupt.wait_for(move || Wiped::read(File::open(owned)?, MAX_BYTES))?;
-    whole(read, encoding, &place)
+    let read = move || whole(File::open(owned)?, MAX_BYTES, how.lock);
+    decoded(interrupt.wait_for(read)?, how, &place)
 }
 
-fn stdin(encoding: Encoding, interrupt: &Interrupt) -> Result<Zeroizing<String>, Failure> {
+fn stdin(how: Reading, interrupt: &Interrupt) -> Result<WipedText, Failure> {
     // Past the standard library's buffer, which is not wiped.
     let fd = io::stdin().as_fd().try_clone_to_owned();
-    let read = interrupt.wait_for(move || Wiped::read(File::from(fd?), MAX_BYTES))?;
-    whole(read, encoding, "stdin")
+    let read = move || whole(File::from(fd?), MAX_BYTES, how.lock);
+    decoded(interrupt.wait_for(read)?, how, "stdin")
 }
 
-fn whole(
-    read: io::Result<Option<Wiped>>,
-    encoding: Encoding,
+fn decoded(
+    read: io::Result<Option<Wiped<u8>>>,
+    how: Reading,
     place: &str,
-) -> Result<Zeroizing<String>, Failure> {
+) -> Result<WipedText, Failure> {
     match read {
-        Ok(Some(bytes)) => text::decode(bytes.into_inner(), encoding, place),
+        Ok(Some(bytes)) => kept(text::decode(&bytes, how, place)?),
         Ok(None) => Err(Failure::usage(format!("{place}: more than {MAX_BYTES} bytes"))),
         Err(e) => Err(Failure::usage(format!("cannot read {place}: {e}"))),
     }
 }
 
+/// Reads to the end of `from`; `None` when there is more than `limit` bytes.
+fn whole(mut from: impl Read, limit: usize, lock: bool) -> io::Result<Option<Wiped<u8>>> {
+    let mut out = Wiped::new(lock);
+    while more(&mut from, &mut out)? > 0 {
+        if out.len() > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(out))
+}
+
+/// Reads once, to the end of `out`; how many bytes came.
+fn more(from: &mut impl Read, out: &mut Wiped<u8>) -> io::Result<usize> {
+    let len = out.len();
+    out.try_resize(len + STEP)?;
+    let read = loop {
+        match from.read(&mut out[len..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            read => break read,
+        }
+    };
+    out.truncate(len + read.as_ref().copied().unwrap_or(0));
+    read
+}
+
+/// The text, unless it was to be locked and could not be.
+fn kept(text: WipedText) -> Result<WipedText, Failure> {
+    if text.refused() { Err(not_locked("the system refused")) } else { Ok(text) }
+}
+
+fn not_locked(why: impl std::fmt::Display) -> Failure {
+    Failure::running(format!("cannot keep the text out of the swap: {why}"))
+        .hint("`ulimit -l` is the limit; without --lock-memory it runs")
+}
+
+/// A message that says `text`; with `lock` kept out of the swap like the text itself. It wipes
+/// itself.
+pub fn message(role: Role, text: &str, lock: bool) -> Result<Message, Failure> {
+    let message = Message::new(role, text);
+    if lock {
+        recinto_os::memory::lock(message.content.as_bytes()).map_err(not_locked)?;
+    }
+    Ok(message)
+}
+
 /// Lines of stdin, one at a time, read where Ctrl-C is heard.
 pub struct Lines {
-    lines: mpsc::Receiver<io::Result<Zeroizing<Vec<u8>>>>,
+    how: Reading,
+    lines: mpsc::Receiver<io::Result<Wiped<u8>>>,
 }
 
 impl Lines {
-    pub fn start() -> Lines {
+    pub fn start(how: Reading) -> Lines {
         let (sender, lines) = mpsc::sync_channel(0);
         std::thread::spawn(move || {
-            let mut split = Split::default();
+            let mut split = Split::new(how.lock);
             let fd = io::stdin().as_fd().try_clone_to_owned();
             let mut stdin = match fd {
                 Ok(fd) => File::from(fd),
@@ -177,23 +223,18 @@ impl Lines {
                 }
             }
         });
-        Lines { lines }
+        Lines { how, lines }
     }
 
     /// The next line without its end; `None` at the end of stdin.
-    pub fn next(
-        &self,
-        encoding: Encoding,
-        interrupt: &Interrupt,
-    ) -> Result<Option<Zeroizing<String>>, Failure> {
+    pub fn next(&self, interrupt: &Interrupt) -> Result<Option<WipedText>, Failure> {
         loop {
             match self.lines.recv_timeout(Interrupt::STEP) {
                 Ok(Ok(line)) => {
-                    let mut text = text::decode(line, encoding, "stdin")?;
+                    let mut text = text::decode(&line, self.how, "stdin")?;
                     let end = text.trim_end_matches(['\n', '\r']).len();
-                    // Truncating leaves the line end in memory, no more.
                     text.truncate(end);
-                    return Ok(Some(text));
+                    return kept(text).map(Some);
                 }
                 Ok(Err(e)) => return Err(Failure::usage(format!("cannot read stdin: {e}"))),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
@@ -207,55 +248,40 @@ impl Lines {
 }
 
 /// Cuts lines without the standard library's buffers, which are not wiped.
-#[derive(Default)]
 struct Split {
-    pending: Zeroizing<Vec<u8>>,
+    pending: Wiped<u8>,
+    lock: bool,
 }
 
 impl Split {
+    fn new(lock: bool) -> Split {
+        Split { pending: Wiped::new(lock), lock }
+    }
+
     /// The next line with its end; `None` at the end of `from`.
-    fn next(&mut self, from: &mut impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
-        let mut line = Wiped::default();
+    fn next(&mut self, from: &mut impl Read) -> io::Result<Option<Wiped<u8>>> {
+        let mut seen = 0;
         loop {
-            let end = self.pending.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-            let taken = end.unwrap_or(self.pending.len());
-            line.write_all(&self.pending[..taken])?;
-            let rest = Zeroizing::new(self.pending[taken..].to_vec());
-            self.pending = rest;
-            if end.is_some() {
-                return Ok(Some(line.into_inner()));
+            let end = self.pending[seen..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end {
+                return Ok(Some(self.take(seen + end + 1)));
             }
-            if line.bytes().len() > MAX_BYTES {
+            seen = self.pending.len();
+            if seen > MAX_BYTES {
                 return Err(io::Error::other(format!("a line of more than {MAX_BYTES} bytes")));
             }
-            let mut chunk = Zeroizing::new(vec![0; 1 << 12]);
-            let read = match from.read(&mut chunk) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                read => read?,
-            };
-            if read == 0 {
-                let line = line.into_inner();
-                return Ok((!line.is_empty()).then_some(line));
+            if more(from, &mut self.pending)? == 0 {
+                return Ok((seen > 0).then(|| self.take(seen)));
             }
-            chunk.truncate(read);
-            self.pending = chunk;
         }
     }
-}
 
-/// Keeps a text out of the swap for as long as the process lives.
-pub fn lock(text: &str) -> Result<(), Failure> {
-    recinto_os::memory::lock(text.as_bytes()).map_err(|e| {
-        Failure::running(format!("cannot keep the text out of the swap: {e}"))
-            .hint("`ulimit -l` is the limit; without --lock-memory it runs")
-    })
-}
-
-/// Moves a text out of its wiping cover, for a message that wipes itself.
-pub fn uncover(mut text: Zeroizing<String>) -> String {
-    let out = std::mem::take(&mut *text);
-    text.zeroize();
-    out
+    fn take(&mut self, len: usize) -> Wiped<u8> {
+        let mut line = Wiped::new(self.lock);
+        line.extend_from_slice(&self.pending[..len]);
+        self.pending.drop_front(len);
+        line
+    }
 }
 
 #[cfg(test)]
@@ -263,11 +289,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn reads_whole_or_not_at_all() {
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+        let read = whole(&bytes[..], 100_000, false).unwrap().unwrap();
+        assert_eq!(read[..], bytes);
+        assert!(whole(&bytes[..], 99_999, false).unwrap().is_none());
+    }
+
+    #[test]
     fn lines_of_any_size() {
-        let long = "ñ".repeat(5000);
+        let long = "ñ".repeat(50_000);
         let text = format!("uno\r\n\n{long}\ndos\n\ntres");
         let want = ["uno\r\n", "\n", &format!("{long}\n"), "dos\n", "\n", "tres"];
-        let (mut split, mut from) = (Split::default(), text.as_bytes());
+        let (mut split, mut from) = (Split::new(false), text.as_bytes());
         let mut got = Vec::new();
         while let Some(line) = split.next(&mut from).unwrap() {
             got.push(String::from_utf8(line.to_vec()).unwrap());

@@ -15,7 +15,6 @@ mod options;
 mod screen;
 mod text;
 mod usage;
-mod wiped;
 mod write;
 
 use std::{

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use recinto_arch::Archs;
-use recinto_engine::{Facts, OpenOptions, Reply};
+use recinto_engine::{Facts, Model, OpenOptions, Reply};
 use recinto_provider::{EnvFile, Flags, Local, Name, Settings};
+use recinto_tokenizer::Tokenizer;
 
 use crate::{failure::Failure, screen::Screen, write::Target};
 
@@ -164,7 +165,7 @@ impl ArchArgs {
 }
 
 /// Says what was opened: a foreign architecture always, the rest with `-v`.
-pub fn introduce(screen: &Screen, facts: &Facts) {
+pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
     if facts.architecture_origin != "built-in" {
         let (name, origin) = (&facts.architecture, &facts.architecture_origin);
         screen.note(&format!("the architecture `{name}` comes from {origin}"));
@@ -173,4 +174,10 @@ pub fn introduce(screen: &Screen, facts: &Facts) {
         "{} ({}), {} threads, level {}, opened in {:.0} ms",
         facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
     ));
+    remarks(screen, model.tokenizer());
+}
+
+/// Says with `-v` what is unusual about a vocabulary.
+pub fn remarks(screen: &Screen, tokenizer: &Tokenizer) {
+    tokenizer.notes().iter().for_each(|note| screen.detail(&format!("tokenizer: {note}")));
 }

@@ -4,9 +4,13 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::Args;
 use recinto_engine::{Options, SessionOptions};
-use zeroize::Zeroizing;
+use recinto_os::WipedText;
 
-use crate::{failure::Failure, input, interrupt::Interrupt, text::Encoding};
+use crate::{
+    failure::Failure,
+    input::{self, Reading},
+    interrupt::Interrupt,
+};
 
 /// How an answer is made.
 #[derive(Args, Debug, Default)]
@@ -99,12 +103,12 @@ impl AnswerArgs {
     /// The instructions before the conversation.
     pub fn system(
         &self,
-        encoding: Encoding,
+        how: Reading,
         interrupt: &Interrupt,
-    ) -> Result<Option<Zeroizing<String>>, Failure> {
+    ) -> Result<Option<WipedText>, Failure> {
         match (&self.system, &self.system_file) {
-            (Some(text), _) => Ok(Some(input::argument(text, "--system")?)),
-            (None, Some(path)) => Ok(Some(input::file(path, encoding, interrupt)?)),
+            (Some(text), _) => Ok(Some(input::argument(text, how.lock, "--system")?)),
+            (None, Some(path)) => Ok(Some(input::file(path, how, interrupt)?)),
             (None, None) => Ok(None),
         }
     }

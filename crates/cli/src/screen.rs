@@ -5,10 +5,11 @@
 use std::{
     fs::File,
     io::{self, IsTerminal, Write},
+    ops::ControlFlow,
     os::fd::AsFd,
 };
 
-use recinto_engine::Piece;
+use recinto_engine::{Piece, Sink};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -78,7 +79,7 @@ impl Screen {
     }
 
     /// A piece of an answer in the making. Reasoning goes to stderr, dim or between marks.
-    pub fn piece(&mut self, piece: Piece<'_>) -> Result<(), Failure> {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), Failure> {
         match piece {
             Piece::Reasoning(text) => {
                 if self.quiet {
@@ -99,8 +100,32 @@ impl Screen {
         Ok(())
     }
 
+    /// Does `work`, whose pieces are shown as they come where `shown` says so. What cannot be
+    /// written ends it.
+    pub fn stream<T>(
+        &mut self,
+        shown: bool,
+        work: impl FnOnce(&mut Sink<'_>) -> T,
+    ) -> Result<T, Failure> {
+        let mut broken = None;
+        let done = work(&mut |piece| match shown.then(|| self.piece(piece)) {
+            Some(Err(failure)) => {
+                broken = Some(failure);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        if let Some(failure) = broken {
+            return Err(failure);
+        }
+        if shown {
+            self.end()?;
+        }
+        Ok(done)
+    }
+
     /// Ends a stream of pieces with a line end.
-    pub fn end(&mut self) -> Result<(), Failure> {
+    fn end(&mut self) -> Result<(), Failure> {
         self.close_reasoning();
         let open = self.stream == Flow::Text { line_open: true };
         self.stream = Flow::Start;
@@ -189,8 +214,10 @@ mod tests {
                 verbose: false,
                 stream: Flow::Start,
             };
-            pieces.iter().for_each(|piece| screen.piece(*piece).unwrap());
-            screen.end().unwrap();
+            let flows = screen.stream(true, |sink| {
+                pieces.iter().map(|piece| sink(*piece)).all(|f| f.is_continue())
+            });
+            assert!(flows.unwrap(), "{name}");
             assert_eq!(std::fs::read_to_string(file.path()).unwrap(), want, "{name}");
         }
     }

@@ -3,9 +3,9 @@
 //! A byte order mark is left out; line ends and the form of accents (NFC, NFD) stay as they are.
 
 use clap::ValueEnum;
-use zeroize::{Zeroize, Zeroizing};
+use recinto_os::{Wiped, WipedText};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, input::Reading};
 
 /// How bytes of a file or of stdin are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -34,54 +34,53 @@ const MARKS: [(&[u8], &str); 4] = [
 ];
 
 /// The text in `bytes`, which came from `place`.
-pub fn decode(
-    mut bytes: Zeroizing<Vec<u8>>,
-    encoding: Encoding,
-    place: &str,
-) -> Result<Zeroizing<String>, Failure> {
-    match encoding {
-        Encoding::Utf8 => match std::str::from_utf8(&bytes) {
-            Ok(_) => {
-                if bytes.starts_with(b"\xef\xbb\xbf") {
-                    bytes.drain(..3);
-                }
-                // Valid, as just checked; the bytes move, they are not copied.
-                let text = String::from_utf8(std::mem::take(&mut *bytes));
-                text.map(Zeroizing::new).map_err(|e| {
-                    e.into_bytes().zeroize();
-                    Failure::running(format!("{place}: not UTF-8"))
-                })
-            }
-            Err(error) => Err(not_utf8(&bytes, error.valid_up_to(), error.error_len(), place)),
-        },
+pub fn decode(bytes: &[u8], how: Reading, place: &str) -> Result<WipedText, Failure> {
+    let mut text = WipedText::new(how.lock);
+    match how.encoding {
+        Encoding::Utf8 => {
+            let read = std::str::from_utf8(bytes)
+                .map_err(|e| not_utf8(bytes, e.valid_up_to(), e.error_len(), place))?;
+            text.push_str(read.strip_prefix('\u{feff}').unwrap_or(read));
+        }
         Encoding::Latin1 => {
-            let mut text = Zeroizing::new(String::with_capacity(bytes.len() * 2));
-            text.extend(bytes.iter().map(|byte| char::from(*byte)));
-            Ok(text)
+            for byte in bytes {
+                text.push_str(char::from(*byte).encode_utf8(&mut [0; 2]));
+            }
         }
-        Encoding::Windows1252 => convert(&bytes, encoding_rs::WINDOWS_1252, place),
-        Encoding::Utf16 if bytes.starts_with(b"\xfe\xff") => {
-            convert(&bytes[2..], encoding_rs::UTF_16BE, place)
-        }
+        Encoding::Windows1252 => convert(bytes, encoding_rs::WINDOWS_1252, &mut text, place)?,
         Encoding::Utf16 => {
-            convert(bytes.strip_prefix(b"\xff\xfe").unwrap_or(&bytes), encoding_rs::UTF_16LE, place)
+            let big = bytes.strip_prefix(b"\xfe\xff").map(|rest| (rest, encoding_rs::UTF_16BE));
+            let little = bytes.strip_prefix(b"\xff\xfe").unwrap_or(bytes);
+            let (rest, encoding) = big.unwrap_or((little, encoding_rs::UTF_16LE));
+            convert(rest, encoding, &mut text, place)?;
         }
     }
+    Ok(text)
 }
 
 fn convert(
     bytes: &[u8],
     encoding: &'static encoding_rs::Encoding,
+    text: &mut WipedText,
     place: &str,
-) -> Result<Zeroizing<String>, Failure> {
+) -> Result<(), Failure> {
     let mut decoder = encoding.new_decoder_without_bom_handling();
-    let room = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
-    let mut text = Zeroizing::new(String::with_capacity(room.unwrap_or(bytes.len() * 3)));
-    match decoder.decode_to_string_without_replacement(bytes, &mut text, true) {
-        (encoding_rs::DecoderResult::InputEmpty, _) => Ok(text),
-        (_, read) => {
-            let name = encoding.name();
-            Err(Failure::usage(format!("{place}: not {name} (near byte {read})")))
+    let mut part: Wiped<u8> = Wiped::default();
+    part.try_resize(1 << 14).map_err(|_| Failure::running("no memory for the text"))?;
+    let mut at = 0;
+    loop {
+        let (result, read, written) =
+            decoder.decode_to_utf8_without_replacement(&bytes[at..], &mut part, true);
+        at += read;
+        // The decoder writes whole characters.
+        text.push_str(std::str::from_utf8(&part[..written]).unwrap_or_default());
+        match result {
+            encoding_rs::DecoderResult::InputEmpty => return Ok(()),
+            encoding_rs::DecoderResult::OutputFull => {}
+            encoding_rs::DecoderResult::Malformed(..) => {
+                let name = encoding.name();
+                return Err(Failure::usage(format!("{place}: not {name} (near byte {at})")));
+            }
         }
     }
 }
@@ -135,9 +134,24 @@ mod tests {
             ("utf-16, no mark", Encoding::Utf16, b"\xf1\0a\0", "ña"),
         ];
         for (name, encoding, bytes, want) in cases {
-            let got = decode(Zeroizing::new(bytes.to_vec()), *encoding, "x");
+            let got = decode(bytes, Reading { encoding: *encoding, lock: false }, "x");
             assert_eq!(got.unwrap_or_else(|e| panic!("{name}: {e:?}")).as_str(), *want, "{name}");
         }
+    }
+
+    #[test]
+    fn long_texts_are_converted_in_parts() {
+        let latin: Vec<u8> = b"a\xf1o ".repeat(20_000);
+        for encoding in [Encoding::Latin1, Encoding::Windows1252] {
+            let text = decode(&latin, Reading { encoding, lock: false }, "x").unwrap();
+            assert_eq!(text.as_str(), "año ".repeat(20_000));
+        }
+        let utf16: Vec<u8> =
+            "¿😀ñ".repeat(20_000).encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let marked = [b"\xfe\xff", &utf16[..]].concat();
+        let text =
+            decode(&marked, Reading { encoding: Encoding::Utf16, lock: false }, "x").unwrap();
+        assert_eq!(text.as_str(), "¿😀ñ".repeat(20_000));
     }
 
     #[test]
@@ -156,7 +170,8 @@ mod tests {
             ("half of a pair", Encoding::Utf16, b"\0\xd8a\0", &["x: not UTF-16LE"]),
         ];
         for (name, encoding, bytes, parts) in cases {
-            let failure = decode(Zeroizing::new(bytes.to_vec()), *encoding, "x").expect_err(name);
+            let failure =
+                decode(bytes, Reading { encoding: *encoding, lock: false }, "x").expect_err(name);
             let text = failure.text.unwrap();
             for part in *parts {
                 assert!(text.contains(part), "{name}: {part} not in: {text}");

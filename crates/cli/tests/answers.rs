@@ -167,6 +167,10 @@ fn bench_writes_csv_and_json() {
     let ran = shell.run(&[&["bench", "--json", "--csv", "b.csv"][..], &sizes].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let json = ran.json();
+    for digest in ["weights", "architecture", "engine"] {
+        assert_eq!(hex(&json["digests"][digest]).len(), 64, "{digest}: {}", json["digests"]);
+    }
+    assert_eq!(sum(&model), hex(&json["digests"]["weights"]));
     let names: Vec<&str> =
         json["measures"].as_array().unwrap().iter().filter_map(|m| m["measure"].as_str()).collect();
     for name in ["load", "process_first_token", "first_token", "prefill", "decode", "resident"] {

@@ -118,6 +118,8 @@ fn errors_before_a_model_is_opened() {
         ("chat", vec!["chat", &prompt]),
         ("shell", vec!["completions", &word]),
         ("level", vec!["ask", &prompt, "--level", "sse"]),
+        ("key as provider", vec!["ask", "a", "--provider", &word]),
+        ("locked", vec!["ask", &prompt, "-m", "bad.gguf", "--lock-memory"]),
     ];
     for (name, args) in &cases {
         for more in [&[][..], &["-v"], &system] {

@@ -95,6 +95,22 @@ fn which_files_are_believed() {
     }
 }
 
+#[test]
+fn a_key_in_the_wrong_place_is_not_repeated() {
+    for key in ["sk-ant-0123456789abcdefghijkl", "clave con espacios", "a=b"] {
+        let shell = Shell::new();
+        shell.write(".env", format!("RECINTO_PROVIDER='{key}'\n"));
+        let file = shell.run(&["status", "--json"]);
+        let flag = shell.run(&["ask", "hola", "--no-env-file", "--provider", key]);
+        let variable = shell.env("RECINTO_PROVIDER", key).run(&["status", "--no-env-file"]);
+        for (name, ran) in [(".env", file), ("flag", flag), ("variable", variable)] {
+            assert_eq!(ran.code, Some(2), "{name}: {}", ran.err);
+            assert!(ran.err.contains("a value that is not a provider's name"), "{}", ran.err);
+            assert!(!ran.err.contains(key) && !ran.out().contains(key), "{name}: {}", ran.err);
+        }
+    }
+}
+
 /// A user number that the tests do not run as.
 const SOMEBODY: u32 = 64_242;
 

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn cached_files_are_free_memory() {
-        // SYS-05 of the public reports.
+        // SYS-05 of docs/cases.md.
         let root = machine(32.77, 30.0);
         let stat = format!("anon {}\nfile {}\nshmem 0\n", gib(0.66), gib(25.03));
         group(root.path(), "box/inner", "max\n", 25.69, &stat);

@@ -25,8 +25,11 @@ impl Name {
     pub fn from_name(name: &str) -> Result<Name, Error> {
         NAMES.iter().find(|row| row.0 == name).map(|row| row.1).ok_or_else(|| {
             let known: Vec<&str> = NAMES.iter().map(|row| row.0).collect();
-            Error::new(Kind::UnknownProvider, format!("unknown provider `{name}`"))
-                .hint(format!("known: {}", known.join(", ")))
+            let what = match shown(name) {
+                true => format!("unknown provider `{name}`"),
+                false => "a value that is not a provider's name".into(),
+            };
+            Error::new(Kind::UnknownProvider, what).hint(format!("known: {}", known.join(", ")))
         })
     }
 
@@ -36,8 +39,42 @@ impl Name {
     }
 }
 
+/// Whether a value may stand in an error text: a plain short word. Anything else may be a key
+/// that was put into the wrong variable.
+fn shown(value: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    (1..=20).contains(&value.len()) && value.bytes().all(plain)
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_words_are_repeated() {
+        let cases = [
+            ("openai", true),
+            ("Local_2-x", true),
+            ("abcdefghijklmnopqrst", true),
+            ("abcdefghijklmnopqrstu", false),
+            ("sk-ant-0123456789abcdefghijkl", false),
+            ("a key", false),
+            ("clave=1", false),
+            ("señor", false),
+            ("a.b", false),
+            ("", false),
+        ];
+        for (value, repeated) in cases {
+            let text = Name::from_name(value).unwrap_err().to_string();
+            let part = if repeated { value } else { "a value that is not a provider's name" };
+            assert!(text.contains(part) && text.contains("known: local"), "{value}: {text}");
+            assert!(repeated || value.is_empty() || !text.contains(value), "{value}: {text}");
+        }
     }
 }

@@ -184,7 +184,8 @@ pub(crate) fn guarded(piece: &str, kind: PieceKind) -> bool {
 /// `<…>` or `[…]`, elements of HTML too.
 pub(crate) fn has_the_shape_of_a_mark(piece: &str) -> bool {
     let inside = |open, close| piece.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
-    inside('<', '>').or(inside('[', ']')).is_some_and(|name| !matches!(name, "" | "/"))
+    let element = inside('<', '>').map(|name| name.strip_prefix('/').unwrap_or(name));
+    element.or(inside('[', ']')).is_some_and(|name| !name.is_empty())
 }
 
 /// The shape of a mark, and not an element of HTML.

@@ -189,12 +189,7 @@ impl Specials {
     }
 
     /// Positions where specials of this pass begin, with a bit for each length class.
-    fn candidates(
-        &self,
-        text: &[u8],
-        content: &[Range<usize>],
-        base: u32,
-    ) -> Wiped<(u32, u64)> {
+    fn candidates(&self, text: &[u8], content: &[Range<usize>], base: u32) -> Wiped<(u32, u64)> {
         let mut out = Wiped::default();
         let mut ahead = content.iter().peekable();
         for start in 0..text.len() {

@@ -158,6 +158,11 @@ fn ids_and_bytes_that_are_not_there() {
         .key("tokenizer.ggml.scores", vec![0f32]);
     let tokenizer = try_build(&builder).expect("sound");
     assert_eq!(tokenizer.encode("z", &[]).expect_err("no piece").kind(), Kind::Unencodable);
-    let message = tokenizer.encode("zorro", &[]).expect_err("no piece").to_string();
-    assert!(!message.contains("zorro"), "no prompt text in errors: {message}");
+    for (text, at) in [("zorro", 0), ("a zorro", 1), ("añ", 1)] {
+        let message = tokenizer.encode(text, &[]).expect_err("no piece").to_string();
+        assert!(message.contains(&format!("byte {at} of")), "{text}: {message}");
+        for part in ["zorro", "0x7a", "122", "0xc3", "195", "ñ"] {
+            assert!(!message.contains(part), "no prompt text in errors: {message}");
+        }
+    }
 }

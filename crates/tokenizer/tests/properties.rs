@@ -104,18 +104,18 @@ fn check(tokenizer: &Tokenizer, text: &str, cut: (usize, usize)) {
     let content = cut.0.min(text.len())..cut.1.max(cut.0).min(text.len());
     let tokens = tokenizer.encode(text, std::slice::from_ref(&content)).expect("encodes");
     let mut at = 0;
-    for token in &tokens {
-        assert!(token.start == at && token.end >= at, "{tokens:?}");
+    for token in tokens.iter() {
+        assert!(token.start == at && token.end >= at, "{:?}", &tokens[..]);
         at = token.end;
         let touches = !content.is_empty()
             && (token.start as usize) < content.end
             && content.start < token.end as usize;
-        assert!(!(touches && tokenizer.is_special(token.id)), "special in content: {tokens:?}");
+        assert!(!(touches && tokenizer.is_special(token.id)), "special in content: {token:?}");
     }
-    assert_eq!(at as usize, text.len(), "{tokens:?}");
+    assert_eq!(at as usize, text.len(), "{:?}", &tokens[..]);
     let mut stream = Stream::new().show_specials(true);
     let mut decoded = String::new();
-    for token in &tokens {
+    for token in tokens.iter() {
         decoded.push_str(stream.push(tokenizer, token.id).expect("an id"));
     }
     decoded.push_str(&stream.finish());
@@ -157,7 +157,7 @@ proptest! {
             let mut stream = Stream::new().show_specials(true).continuing();
             let mut text = String::new();
             for id in &ids {
-                bytes.extend(tokenizer.bytes(*id).expect("an id"));
+                bytes.extend_from_slice(&tokenizer.bytes(*id).expect("an id"));
                 text.push_str(stream.push(tokenizer, *id).expect("an id"));
             }
             text.push_str(&stream.finish());

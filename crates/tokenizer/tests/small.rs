@@ -2,8 +2,11 @@
 
 mod common;
 
-use common::{CONTROL, NORMAL, UNUSED, USER, build, byte_level, named, pieces, scored};
+use common::{CONTROL, NORMAL, UNKNOWN, UNUSED, USER, build, byte_level, named, pieces, scored};
+use recinto_testkit::gguf::Builder;
 use recinto_tokenizer::PieceKind;
+
+const TYPES: &str = "tokenizer.ggml.token_type";
 
 const MARKS: &[(&str, i32)] = &[
     ("<|im_start|>", CONTROL),
@@ -136,6 +139,121 @@ fn merging_never_makes_a_special() {
     assert_eq!(plain, ["</s", ">"], "scored, as content");
 }
 
+/// A text and what it becomes as content; `None` is an error.
+type Row<'r> = (&'r str, Option<&'r [&'r str]>);
+
+fn as_content(name: &str, tokenizer: &recinto_tokenizer::Tokenizer, rows: &[Row<'_>]) {
+    for (text, want) in rows {
+        let got = tokenizer.encode_plain(text);
+        match (got, want) {
+            (Ok(tokens), Some(want)) => {
+                let ids = tokens.iter().map(|token| token.id);
+                let got: Vec<&str> = ids.clone().filter_map(|id| tokenizer.piece(id)).collect();
+                assert_eq!(got, *want, "{name}: {text:?}");
+                let special = |id| tokenizer.is_special(id) && tokenizer.piece(id) != Some("<unk>");
+                assert!(!ids.clone().any(special), "{name}: {text:?}");
+            }
+            (Err(error), None) => {
+                assert_eq!(error.kind(), recinto_tokenizer::Kind::Unencodable, "{name}: {error}");
+            }
+            (got, _) => panic!("{name}: {text:?}: {got:?}"),
+        }
+    }
+}
+
+#[test]
+fn single_characters_are_guarded_too() {
+    let rows = [("▁", -1.0, NORMAL), ("a", -1.0, NORMAL), ("§", 0.0, CONTROL), ("ñ", 0.0, CONTROL)];
+    let bare = |builder: Builder| build(&builder.key("tokenizer.ggml.add_space_prefix", false));
+    let scored_one = bare(scored(&rows));
+    assert_eq!(pieces(&scored_one, "a§ñ"), ["a", "§", "ñ"], "as scaffold");
+    as_content(
+        "scored",
+        &scored_one,
+        &[("a§", Some(&["a", "<0xC2>", "<0xA7>"])), ("ñ", Some(&["<0xC3>", "<0xB1>"]))],
+    );
+
+    // No byte pieces: `b` is nothing but the end, `z` is not there at all.
+    let few = |unknown: u32| {
+        let builder = Builder::new()
+            .key("tokenizer.ggml.model", "llama")
+            .key("tokenizer.ggml.tokens", vec!["a", "b", "<unk>", "c"])
+            .key("tokenizer.ggml.scores", vec![0f32; 4])
+            .key(TYPES, vec![NORMAL, CONTROL, UNKNOWN, NORMAL])
+            .key("tokenizer.ggml.eos_token_id", 3u32)
+            .key("tokenizer.ggml.unknown_token_id", unknown);
+        bare(builder)
+    };
+    let unknown = &["a", "<unk>"][..];
+    let rows = [("a", Some(&["a"][..])), ("ab", Some(unknown)), ("ac", Some(unknown))];
+    as_content("the piece for the unknown", &few(2), &rows);
+    let rows = [("a", Some(&["a"][..])), ("ab", None), ("az", None), ("ac", None)];
+    for (name, id) in [("unknown is a control", 1), ("unknown is the end", 3)] {
+        as_content(name, &few(id), &rows);
+    }
+
+    // The mixture: escaped text, ranked merges.
+    let mixed = byte_level("gemma4", &[("a", "b")], &[("▁", NORMAL), ("ñ", CONTROL)]);
+    let mixed = build(&mixed.replace("tokenizer.ggml.model", "gemma4"));
+    as_content("mixture", &mixed, &[("ab a", Some(&["ab", "▁", "a"])), ("ñ", None)]);
+
+    let mut kinds = vec![NORMAL; 257];
+    kinds[b'!' as usize] = CONTROL;
+    let builder = byte_level("gpt-2", &[("!", "!")], &[]).replace(TYPES, kinds);
+    let tokenizer = build(&builder);
+    assert!(tokenizer.notes()[0].contains("only a special piece"), "{:?}", tokenizer.notes());
+    assert_eq!(pieces(&tokenizer, "a!"), ["a", "!"], "as scaffold");
+    as_content("byte level", &tokenizer, &[("a", Some(&["a"])), ("a!", None), ("!!", None)]);
+}
+
+#[test]
+fn what_bounds_a_text_is_guarded_in_any_shape() {
+    // `<s>` and `</s>` are elements of HTML elsewhere, and this file does not mark its pieces.
+    let rows = [
+        ("<", -1.0, NORMAL),
+        ("s", -1.0, NORMAL),
+        (">", -1.0, NORMAL),
+        ("<s", -2.0, NORMAL),
+        ("fin", -3.0, NORMAL),
+        ("f", -1.0, NORMAL),
+        ("i", -1.0, NORMAL),
+        ("n", -1.0, NORMAL),
+        ("in", -2.0, NORMAL),
+    ];
+    let builder = scored(&rows)
+        .without(TYPES)
+        .key("tokenizer.ggml.add_space_prefix", false)
+        .key("tokenizer.ggml.bos_token_id", 1u32)
+        .key("tokenizer.ggml.eos_token_id", 2u32)
+        .key("tokenizer.ggml.eot_token_id", 263u32);
+    let tokenizer = build(&builder);
+    assert_eq!(tokenizer.piece(263), Some("fin"));
+    for id in [1, 2, 263] {
+        assert!(tokenizer.is_special(id), "{id}");
+    }
+    assert_eq!(pieces(&tokenizer, "<s>s</s>"), ["<s>", "s", "</s>"], "as scaffold");
+    let rows = [("<s>", Some(&["<s", ">"][..])), ("fin", Some(&["f", "in"][..]))];
+    as_content("scored", &tokenizer, &rows);
+
+    let merges = [("<", "s"), ("<s", ">"), ("f", "i"), ("fi", "n")];
+    for pre in ["gpt3-finnish", "llama-bpe"] {
+        // The second one takes whole words.
+        let builder = byte_level(pre, &merges, &[])
+            .without(TYPES)
+            .key("tokenizer.ggml.bos_token_id", 257u32)
+            .key("tokenizer.ggml.eos_token_id", 259u32);
+        let tokenizer = build(&builder);
+        assert!(tokenizer.is_special(257) && tokenizer.is_special(259), "{pre}");
+        assert_eq!(pieces(&tokenizer, "<s>"), ["<s>"], "{pre}, as scaffold");
+        let rows = [("<s>", Some(&["<s", ">"][..])), ("fin", Some(&["fi", "n"][..]))];
+        as_content(pre, &tokenizer, &rows);
+    }
+    // Where nothing names them they are text, as is `<s>` in a file of another make.
+    let tokenizer = build(&byte_level("gpt3-finnish", &merges, &[]));
+    assert!(!tokenizer.is_special(257));
+    as_content("not named", &tokenizer, &[("<s>", Some(&["<s>"])), ("fin", Some(&["fin"]))]);
+}
+
 #[test]
 fn added_words_come_back_whole() {
     // huggingface/tokenizers#1392: the Ö was read as a byte.
@@ -217,8 +335,8 @@ fn spaces_of_scored_vocabularies() {
         for tokenizer in [&prefix, &bare] {
             let tokens = tokenizer.encode(text, &[]).expect(name);
             let mut at = 0;
-            for token in &tokens {
-                assert!(token.start == at && token.end >= token.start, "{name}: {tokens:?}");
+            for token in tokens.iter() {
+                assert!(token.start == at && token.end >= token.start, "{name}: {token:?}");
                 at = token.end;
             }
             assert_eq!(at as usize, text.len(), "{name}");

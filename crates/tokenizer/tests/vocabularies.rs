@@ -1,10 +1,10 @@
 //! Published vocabularies against the ids the reference gives for them.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Instant,
-};
+mod common;
 
+use std::path::{Path, PathBuf};
+
+use common::{LONGEST, Spent};
 use recinto_tokenizer::{Kind, Tokenizer};
 use recinto_weights::File;
 
@@ -40,22 +40,36 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("ggml-vocab-{name}.gguf"))
 }
 
-fn open(folder: &Path, name: &str) -> Tokenizer {
-    let file = File::open(&path(folder, name)).expect(name);
-    Tokenizer::from_metadata(file.metadata()).expect(name)
+/// Whether `path` is there; says that `test` goes without it when not.
+fn there(test: &str, path: &Path) -> bool {
+    let there = path.exists();
+    if !there {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        recinto_testkit::skipped(test, &format!("{name} is not there"));
+    }
+    there
+}
+
+fn open(test: &str, folder: &Path, name: &str) -> Option<Tokenizer> {
+    let path = path(folder, name);
+    if !there(test, &path) {
+        return None;
+    }
+    let file = File::open(&path).expect(name);
+    Some(Tokenizer::from_metadata(file.metadata()).expect(name))
 }
 
 #[test]
 fn rows_of_the_reference() {
-    let Some(folder) = folder("rows_of_the_reference") else { return };
+    let test = "rows_of_the_reference";
+    let Some(folder) = folder(test) else { return };
     for name in NAMES {
-        let tokenizer = open(&folder, name);
+        let Some(tokenizer) = open(test, &folder, name) else { continue };
         let read = |ext: &str| {
             let path = folder.join(format!("ggml-vocab-{name}.gguf.{ext}"));
-            std::fs::read_to_string(path).expect(name)
+            there(test, &path).then(|| std::fs::read_to_string(path).expect(name))
         };
-        let inputs = read("inp");
-        let outputs = read("out");
+        let (Some(inputs), Some(outputs)) = (read("inp"), read("out")) else { continue };
         let inputs: Vec<&str> = inputs.split("\n__ggml_vocab_test__\n").collect();
         let outputs: Vec<&str> = outputs.lines().collect();
         assert!(outputs.len() > 40, "{name}: {} rows", outputs.len());
@@ -71,9 +85,14 @@ fn rows_of_the_reference() {
 
 #[test]
 fn other_tokenizers_are_refused_by_name() {
-    let Some(folder) = folder("other_tokenizers_are_refused_by_name") else { return };
+    let test = "other_tokenizers_are_refused_by_name";
+    let Some(folder) = folder(test) else { return };
     for (name, word) in [("bert-bge", "bert"), ("nomic-bert-moe", "t5")] {
-        let file = File::open(&path(&folder, name)).expect(name);
+        let path = path(&folder, name);
+        if !there(test, &path) {
+            continue;
+        }
+        let file = File::open(&path).expect(name);
         let error = Tokenizer::from_metadata(file.metadata()).err().expect(name);
         assert_eq!(error.kind(), Kind::Unsupported, "{name}");
         assert!(error.to_string().contains(&format!("`{word}`")), "{name}: {error}");
@@ -91,7 +110,8 @@ fn numbers(row: &str) -> Vec<u32> {
 
 #[test]
 fn reports_of_others() {
-    let Some(folder) = folder("reports_of_others") else { return };
+    let test = "reports_of_others";
+    let Some(folder) = folder(test) else { return };
     let chat = "<<SYS>>My name is Llama and I am a helpful assistant.<</SYS>>\n\
         [INST] Hello! What's your name? [/INST]";
     let marks = "<|eot_id|><|start_header_id|>system<|end_header_id|>";
@@ -148,15 +168,16 @@ fn reports_of_others() {
         ("llama.cpp#6920", "phi-3", " (", false, "29871 313"),
     ];
     for (name, vocabulary, text, content, want) in cases {
-        let tokenizer = open(&folder, vocabulary);
+        let Some(tokenizer) = open(test, &folder, vocabulary) else { continue };
         assert_eq!(ids(&tokenizer, text, *content), numbers(want), "{name}");
     }
 }
 
 #[test]
 fn offsets_and_streams() {
-    let Some(folder) = folder("offsets_and_streams") else { return };
-    let tokenizer = open(&folder, "llama-bpe");
+    let test = "offsets_and_streams";
+    let Some(folder) = folder(test) else { return };
+    let Some(tokenizer) = open(test, &folder, "llama-bpe") else { return };
     let tokens = tokenizer.encode("are you ok?", &[]).expect("encodes");
     let ranges: Vec<(u32, u32)> = tokens.iter().map(|token| (token.start, token.end)).collect();
     assert_eq!(ranges, [(0, 3), (3, 7), (7, 10), (10, 11)]);
@@ -171,13 +192,14 @@ fn offsets_and_streams() {
 
 #[test]
 fn nested_marks_change_nothing() {
-    let Some(folder) = folder("nested_marks_change_nothing") else { return };
-    let tokenizer = open(&folder, "llama-bpe");
+    let test = "nested_marks_change_nothing";
+    let Some(folder) = folder(test) else { return };
+    let Some(tokenizer) = open(test, &folder, "llama-bpe") else { return };
     let text = "<|eot<|eot_id|>_id|>".repeat(20_000);
-    let start = Instant::now();
+    let start = Spent::now();
     let content = ids(&tokenizer, &text, true);
     let scaffold = ids(&tokenizer, &text, false);
-    assert!(start.elapsed().as_secs() < 10, "400 kB took {:?}", start.elapsed());
+    assert!(start.so_far() < LONGEST, "400 kB took {:?}", start.so_far());
     assert!(content.iter().all(|id| !tokenizer.is_special(*id)));
     assert_eq!(scaffold.iter().filter(|id| **id == 128009).count(), 20_000);
     assert_eq!(tokenizer.decode(&content).expect("ids"), text);
@@ -185,22 +207,23 @@ fn nested_marks_change_nothing() {
 
 #[test]
 fn long_runs_of_one_character() {
-    let Some(folder) = folder("long_runs_of_one_character") else { return };
-    let llama = open(&folder, "llama-bpe");
+    let test = "long_runs_of_one_character";
+    let Some(folder) = folder(test) else { return };
+    let Some(llama) = open(test, &folder, "llama-bpe") else { return };
     for (length, want) in [(1000, 125), (4000, 500), (16000, 2000)] {
         assert_eq!(ids(&llama, &"A".repeat(length), false).len(), want, "{length}");
     }
     let names = ["llama-bpe", "llama-spm", "gemma-4"];
     let slow = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
         for name in names {
-            let tokenizer = open(&folder, name);
+            let Some(tokenizer) = open(test, &folder, name) else { continue };
             for c in ["A", "a", " ", "7", "中", "\n"] {
                 let text = c.repeat(1_000_000);
-                let start = Instant::now();
+                let start = Spent::now();
                 let count = ids(&tokenizer, &text, false).len();
-                println!("{name} {c:?}: {count} tokens, {:?}", start.elapsed());
-                // One second on an idle core; the tests share theirs.
-                assert!(start.elapsed().as_secs() < 10, "{name} {c:?}: {:?}", start.elapsed());
+                let took = start.so_far();
+                println!("{name} {c:?}: {count} tokens, {took:?}");
+                assert!(took < LONGEST, "{name} {c:?}: {took:?}");
             }
         }
     });
@@ -218,6 +241,9 @@ fn real_models_give_the_ids_of_another_engine() {
     let texts = golden["texts"].as_array().expect("texts");
     for (name, model) in golden["models"].as_object().expect("models") {
         let path = models.join(model["path"].as_str().expect("a path"));
+        if !there(test, &path) {
+            continue;
+        }
         let file = File::open(&path).expect(name);
         let tokenizer = Tokenizer::from_metadata(file.metadata()).expect(name);
         for (mode, content) in [("special", false), ("plain", true)] {

@@ -1,4 +1,5 @@
-//! Every lie a header can tell. Cases named GGUF-xx are those of other engines' public reports.
+//! Every lie a header can tell. Cases named GGUF-xx are those of
+//! `docs/cases.md`.
 
 mod raw;
 

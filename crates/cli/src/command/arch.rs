@@ -10,7 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    input,
+    input::{self, Reading},
     interrupt::Interrupt,
     open::{ArchArgs, OutputArgs},
     screen::Screen,
@@ -132,7 +132,8 @@ fn check(
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(output.quiet, output.verbose)?;
-    let text = input::file(&file, Encoding::Utf8, &interrupt)?;
+    let how = Reading { encoding: Encoding::Utf8, lock: false };
+    let text = input::file(&file, how, &interrupt)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let model = match model {
         Some(model) => Some(recinto_weights::File::open(&recinto_store::resolve(model)?.weights)?),

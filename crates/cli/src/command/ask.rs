@@ -1,16 +1,14 @@
 //! `recinto ask`: one question, one answer.
 
-use std::ops::ControlFlow;
-
-use recinto_chat::{Message, Role};
-use recinto_engine::{Finish, Piece, Reply, Request};
+use recinto_chat::Role;
+use recinto_engine::{Finish, Reply, Request};
 use recinto_provider::Provider;
 
 use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    input::{self, TextArgs},
+    input::{self, Reading, TextArgs},
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     options::AnswerArgs,
@@ -61,44 +59,29 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let receipts = args.receipt.target()?;
     let settings = args.model.settings()?;
     settings.model()?;
-    let system = args.answer.system(args.text.encoding, &interrupt)?;
+    let lock = args.model.lock_memory;
+    let how = Reading { encoding: args.text.encoding, lock };
+    let system = args.answer.system(how, &interrupt)?;
     if args.completion && system.is_some() {
         return Err(Failure::usage("--completion has no place for --system"));
     }
-    let text = args.text.read(&interrupt)?;
-    if args.model.lock_memory {
-        input::lock(&text)?;
-        system.as_ref().map_or(Ok(()), |text| input::lock(text))?;
-    }
+    let text = args.text.read(lock, &interrupt)?;
     #[cfg(debug_assertions)]
     crate::fault::trip(&text);
     let mut messages = Vec::with_capacity(2);
     if let Some(system) = system {
-        messages.push(Message::new(Role::System, input::uncover(system)));
+        messages.push(input::message(Role::System, &system, lock)?);
     }
-    messages.push(Message::new(Role::User, input::uncover(text)));
+    messages.push(input::message(Role::User, &text, lock)?);
+    drop(text);
     let request =
         Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?.with_session(args.answer.session());
     let facts = local.model().facts();
-    open::introduce(&screen, &facts);
+    open::introduce(&screen, local.model(), &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
-    let mut broken = None;
-    let mut sink = |piece: Piece<'_>| match streaming.then(|| screen.piece(piece)) {
-        Some(Err(failure)) => {
-            broken = Some(failure);
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    };
-    let reply = local.complete(&request, &interrupt.stop(), &mut sink);
-    if streaming {
-        screen.end()?;
-    }
-    if let Some(failure) = broken {
-        return Err(failure);
-    }
-    let reply = reply?;
+    let stop = interrupt.stop();
+    let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))??;
     if args.output.json {
         let identity = local.identity();
         let body = envelope::Answer::new(&reply, &identity, &facts);

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use recinto_engine::{Facts, Model, SessionOptions, Stop, Want};
+use recinto_engine::{Digests, Facts, Model, SessionOptions, Stop, Want};
 use serde::Serialize;
 
 use crate::{
@@ -82,6 +82,7 @@ impl Measure {
 struct Body<'a> {
     model: &'a Facts,
     engine: Engine,
+    digests: Digests,
     prompt: usize,
     generate: usize,
     measures: &'a [Measure],
@@ -110,7 +111,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.output.json {
         let (prompt, generate) = (args.prompt, args.generate);
         let engine = Engine::of(&facts);
-        let body = Body { model: &facts, engine, prompt, generate, measures: &measures };
+        let digests = model.digests()?;
+        let body = Body { model: &facts, engine, digests, prompt, generate, measures: &measures };
         envelope::print(&mut screen, "bench", body)?;
         return Ok(Exit::Done);
     }

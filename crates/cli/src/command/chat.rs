@@ -1,18 +1,18 @@
 //! `recinto chat`: a conversation, line by line. No history file is kept.
 
-use std::{io::IsTerminal, ops::ControlFlow};
+use std::io::IsTerminal;
 
 use recinto_chat::{Message, Role};
-use recinto_engine::{Finish, Options, Piece, Reply, Request, Session};
+use recinto_engine::{Finish, Options, Reply, Request, Session};
+use recinto_os::WipedText;
 use recinto_provider::{Local, Provider};
-use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     command::ask,
     envelope,
     exit::Exit,
     failure::Failure,
-    input::{self, Lines},
+    input::{self, Lines, Reading},
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
     options::AnswerArgs,
@@ -62,10 +62,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let options = args.answer.options()?;
     let receipts = args.receipt.target()?;
-    let system = args.answer.system(args.encoding, &interrupt)?;
+    let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
+    let system = args.answer.system(how, &interrupt)?;
     let local = args.model.open()?;
     let session = local.model().session(&args.answer.session())?;
-    open::introduce(&screen, &local.model().facts());
+    open::introduce(&screen, local.model(), &local.model().facts());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
         screen.say(&format!("{} — /exit or Ctrl-D ends\n", local.model().facts().name));
@@ -77,19 +78,19 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         session,
         options,
         messages: Vec::new(),
-        system: system.map(input::uncover),
+        system,
         streaming,
         json: args.output.json,
         receipts,
-        lock: args.model.lock_memory,
+        lock: how.lock,
     };
-    talk.restart();
-    let lines = Lines::start();
+    talk.restart()?;
+    let lines = Lines::start(how);
     loop {
         if person {
             talk.screen.say("> ");
         }
-        let line = match lines.next(args.encoding, &interrupt) {
+        let line = match lines.next(&interrupt) {
             Ok(Some(line)) => line,
             Ok(None) => {
                 if person {
@@ -130,44 +131,39 @@ struct Talk {
     session: Session,
     options: Options,
     messages: Vec<Message>,
-    system: Option<String>,
+    system: Option<WipedText>,
     streaming: bool,
     json: bool,
     receipts: Receipts,
     lock: bool,
 }
 
-impl Drop for Talk {
-    fn drop(&mut self) {
-        self.system.zeroize();
-    }
-}
-
 impl Talk {
-    fn restart(&mut self) {
+    fn restart(&mut self) -> Result<(), Failure> {
         self.messages.clear();
         self.session.truncate(0);
-        self.messages.extend(self.system.as_ref().map(|text| Message::new(Role::System, text)));
+        if let Some(text) = &self.system {
+            self.messages.push(input::message(Role::System, text, self.lock)?);
+        }
+        Ok(())
     }
 
     /// Takes one line: a command or something to answer.
-    fn turn(&mut self, line: Zeroizing<String>, interrupt: &Interrupt) -> Result<Turn, Failure> {
+    fn turn(&mut self, line: WipedText, interrupt: &Interrupt) -> Result<Turn, Failure> {
         let next = Ok(Turn::Next(Exit::Done));
-        if self.lock {
-            input::lock(&line)?;
-        }
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
         match word {
             "" if rest.trim().is_empty() => next,
             "/exit" => Ok(Turn::End),
             "/reset" => {
-                self.restart();
+                self.restart()?;
                 next
             }
             "/system" => {
-                self.system.zeroize();
-                self.system = Some(rest.to_owned()).filter(|text| !text.trim().is_empty());
-                self.restart();
+                let mut text = WipedText::new(self.lock);
+                text.push_str(rest);
+                self.system = Some(text).filter(|text| !text.trim().is_empty());
+                self.restart()?;
                 next
             }
             "/help" => {
@@ -179,7 +175,8 @@ impl Talk {
             }
             _ => {
                 let text = line.strip_prefix('/').filter(|_| word.starts_with("//"));
-                self.messages.push(Message::new(Role::User, text.unwrap_or(&line)));
+                let text = text.unwrap_or(&line);
+                self.messages.push(input::message(Role::User, text, self.lock)?);
                 match self.answer(interrupt) {
                     Ok(exit) => Ok(Turn::Next(exit)),
                     Err(failure) => {
@@ -198,23 +195,10 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
-        let (screen, streaming) = (&mut self.screen, self.streaming);
-        let mut broken = None;
-        let mut sink = |piece: Piece<'_>| match streaming.then(|| screen.piece(piece)) {
-            Some(Err(failure)) => {
-                broken = Some(failure);
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        };
-        let reply = self.session.reply(&request, &interrupt.stop(), &mut sink);
-        if self.streaming {
-            self.screen.end()?;
-        }
-        if let Some(failure) = broken {
-            return Err(failure);
-        }
-        let mut reply = reply?;
+        let (session, stop) = (&mut self.session, interrupt.stop());
+        let mut reply = self
+            .screen
+            .stream(self.streaming, |sink| session.reply(&request, &stop, sink))??;
         self.show(&reply)?;
         self.receipts.write(&reply)?;
         let exit = ask::exit_of(&reply.finish);

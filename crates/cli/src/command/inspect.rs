@@ -63,8 +63,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let archs = args.archs.archs()?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
-    let tokenizer =
-        Tokenizer::from_metadata(file.metadata()).map(|t| described(&t)).map_err(|e| e.to_string());
+    let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|e| e.to_string());
     let found = Found { path, file, architecture, tokenizer };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,
@@ -77,7 +76,7 @@ struct Found {
     path: PathBuf,
     file: File,
     architecture: Result<String, String>,
-    tokenizer: Result<String, String>,
+    tokenizer: Result<Tokenizer, String>,
 }
 
 impl Found {
@@ -96,6 +95,11 @@ impl Found {
         self.file.metadata().str("tokenizer.chat_template").ok().flatten()
     }
 
+    /// What is unusual about the vocabulary.
+    fn notes(&self) -> &[String] {
+        self.tokenizer.as_ref().map_or(&[], Tokenizer::notes)
+    }
+
     fn licences(&self) -> Vec<(&str, String)> {
         let keys = self.file.metadata().iter().filter(|(key, _)| key.contains("license"));
         keys.map(|(key, value)| (key, shown(value))).collect()
@@ -110,9 +114,12 @@ impl Found {
             Err(why) => format!("architecture  not available: {}", first_line(why)),
         })?;
         screen.line(&match &self.tokenizer {
-            Ok(text) => format!("tokenizer     {text}"),
+            Ok(tokenizer) => format!("tokenizer     {}", described(tokenizer)),
             Err(why) => format!("tokenizer     not available: {}", first_line(why)),
         })?;
+        for note in self.notes() {
+            screen.line(&format!("  note        {note}"))?;
+        }
         screen.line(&match self.template() {
             Some(text) => format!("template      {} characters", text.chars().count()),
             None => "template      none: texts are continued as they stand".into(),
@@ -153,8 +160,9 @@ impl Found {
             "version": self.file.version(),
             "architecture": self.architecture.as_ref().ok(),
             "architecture_error": self.architecture.as_ref().err(),
-            "tokenizer": self.tokenizer.as_ref().ok(),
+            "tokenizer": self.tokenizer.as_ref().ok().map(described),
             "tokenizer_error": self.tokenizer.as_ref().err(),
+            "tokenizer_notes": self.notes(),
             "template": self.template(),
             "licence": self.licences().into_iter().collect::<BTreeMap<_, _>>(),
             "dtypes": self.kinds(),

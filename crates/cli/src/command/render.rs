@@ -1,6 +1,6 @@
 //! `recinto render`: the prompt as the model will read it, its data marked.
 
-use recinto_chat::{Message, Role};
+use recinto_chat::Role;
 use recinto_engine::Request;
 use zeroize::Zeroizing;
 
@@ -8,9 +8,9 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    input::{self, TextArgs},
+    input::{self, Reading, TextArgs},
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{self, ModelArgs, OutputArgs},
     options::AnswerArgs,
     screen::Screen,
 };
@@ -65,13 +65,18 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let options = args.answer.options()?;
     let settings = args.model.settings()?;
     settings.model()?;
-    let system = args.answer.system(args.text.encoding, &interrupt)?;
-    let text = args.text.read(&interrupt)?;
+    let lock = args.model.lock_memory;
+    let how = Reading { encoding: args.text.encoding, lock };
+    let system = args.answer.system(how, &interrupt)?;
+    let text = args.text.read(lock, &interrupt)?;
     let mut messages = Vec::with_capacity(2);
-    messages.extend(system.map(|text| Message::new(Role::System, input::uncover(text))));
-    messages.push(Message::new(Role::User, input::uncover(text)));
+    if let Some(system) = system {
+        messages.push(input::message(Role::System, &system, lock)?);
+    }
+    messages.push(input::message(Role::User, &text, lock)?);
     let request = Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?;
+    open::introduce(&screen, local.model(), &local.model().facts());
     let prompt = local.model().prompt(&request)?;
     if args.output.json {
         let body = Body {

@@ -108,6 +108,8 @@ struct Opened<'a> {
     engine: Engine,
     digests: &'a Digests,
     mode: recinto_engine::Mode,
+    /// What is unusual about the vocabulary.
+    tokenizer_notes: &'a [String],
     first_token_ms: f64,
 }
 
@@ -128,19 +130,21 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     match tried {
         Ok((local, reply)) => {
             let facts = local.model().facts();
+            let notes = local.model().tokenizer().notes();
             if args.output.json {
                 let opened = Opened {
                     facts: &facts,
                     engine: Engine::of(&facts),
                     digests: &reply.digests,
                     mode: reply.mode,
+                    tokenizer_notes: notes,
                     first_token_ms: reply.times.prefill_ms,
                 };
                 let opened = Some(opened);
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &chosen, &facts, &reply)?;
+                model_lines(&mut screen, &chosen, &facts, notes, &reply)?;
             }
             receipts.write(&reply)?;
             Ok(Exit::Done)
@@ -181,6 +185,7 @@ fn model_lines(
     screen: &mut Screen,
     chosen: &Chosen,
     facts: &Facts,
+    notes: &[String],
     reply: &Reply,
 ) -> Result<(), Failure> {
     let of = |row: &Row, default: &str| match row.value {
@@ -227,6 +232,11 @@ fn model_lines(
     ];
     for (name, value) in rows {
         screen.line(&format!("{name:<13} {value}"))?;
+        if name == "tokenizer" {
+            for note in notes {
+                screen.line(&format!("  note        {note}"))?;
+            }
+        }
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use recinto_tokenizer::Tokenizer;
 use serde::Serialize;
-use zeroize::Zeroizing;
 
 use crate::{
     envelope,
@@ -10,7 +9,7 @@ use crate::{
     failure::Failure,
     input::TextArgs,
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{self, ModelArgs, OutputArgs},
     screen::Screen,
 };
 
@@ -62,10 +61,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let settings = args.model.settings()?;
     let model = &settings.model()?.value;
     let path = recinto_store::resolve(model)?.weights;
-    let text = args.text.read(&interrupt)?;
+    let text = args.text.read(args.model.lock_memory, &interrupt)?;
     // The vocabulary alone: a text can be tokenized for a model that cannot be run.
     let file = recinto_weights::File::open(&path)?;
     let tokenizer = Tokenizer::from_metadata(file.metadata())?;
+    open::remarks(&screen, &tokenizer);
     let whole = 0..text.len();
     let content = if args.special { &[][..] } else { std::slice::from_ref(&whole) };
     let tokens = tokenizer.encode(&text, content)?;
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         let [start, end] = row.bytes;
         let range = format!("{start}..{end}");
         // What the id stands for; half a character shows as U+FFFD.
-        let bytes = Zeroizing::new(tokenizer.bytes(row.id).unwrap_or_default());
+        let bytes = tokenizer.bytes(row.id).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let shown = if bytes.is_empty() { row.piece } else { &text };
         screen.line(&format!("{:>8}  {range:<14} {shown:?}", row.id))?;

@@ -23,7 +23,7 @@ fn topology(root: &Path, cores: usize, per_core: usize) {
 
 #[test]
 fn limits_of_control_groups() {
-    // SYS-01 of the public reports, and its neighbours: 8 CPUs on 8 cores.
+    // SYS-01 of docs/cases.md, and its neighbours: 8 CPUs on 8 cores.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let inner = "sys/fs/cgroup/box/inner/cpu.max";
     let outer = "sys/fs/cgroup/box/cpu.max";
@@ -86,7 +86,7 @@ fn cores_count_once() {
     add(root.path(), "proc/self/status", "Cpus_allowed_list:\t1-2,5\n");
     assert_eq!(limits(root.path()).cores, 2, "half a core is a core");
 
-    // SYS-03: 20 CPUs, one thread a core, 8 fast and 12 slow.
+    // SYS-03 of docs/cases.md: 20 CPUs, one thread a core, 8 fast and 12 slow.
     let root = tree(&[]);
     topology(root.path(), 20, 1);
     for cpu in 0..20 {

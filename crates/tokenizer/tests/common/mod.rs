@@ -1,9 +1,40 @@
 //! Small vocabularies built in memory.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::time::{Duration, Instant};
+
 use recinto_testkit::gguf::{Builder, Value};
 use recinto_tokenizer::{Error, Tokenizer};
 use recinto_weights::File;
+
+/// Most time of its own that a text of a million characters may take. On an idle core each takes
+/// less than one second; neighbours on the same core and cache make the same work longer, so two
+/// are allowed. What is quadratic takes hours.
+pub const LONGEST: Duration = Duration::from_secs(2);
+
+/// What this thread has computed: the processor's time, which waiting for a core does not raise.
+pub struct Spent {
+    processor: Option<Duration>,
+    clock: Instant,
+}
+
+impl Spent {
+    pub fn now() -> Spent {
+        Spent { processor: processor_time(), clock: Instant::now() }
+    }
+
+    pub fn so_far(&self) -> Duration {
+        let now = processor_time().zip(self.processor);
+        now.map_or(self.clock.elapsed(), |(now, then)| now.saturating_sub(then))
+    }
+}
+
+/// From the first field of the kernel's own record, nanoseconds; not every kernel keeps it.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
+    (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
+}
 
 pub const NORMAL: i32 = 1;
 pub const UNKNOWN: i32 = 2;

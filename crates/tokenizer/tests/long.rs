@@ -1,0 +1,60 @@
+//! A million characters of one kind: linear time and little stack, whatever the text is.
+
+mod common;
+
+use common::{LONGEST, NORMAL, Spent, build, byte_level, scored};
+use recinto_tokenizer::Tokenizer;
+
+const RUNS: &[&str] =
+    &["A", "a", " ", "7", "中", "\n", "É", "'", "Aa", "A's", "\u{301}", "é7", "¿", " ñ"];
+
+/// Pieces of one, two, four … of a character, so that merging has work at every length.
+fn doubles(part: &str) -> Vec<(String, String)> {
+    (0..12).map(|power| part.repeat(1 << power)).map(|half| (half.clone(), half)).collect()
+}
+
+fn ranked(pre: &str, model: &str) -> Tokenizer {
+    let rows: Vec<(String, String)> =
+        ["a", "A", " ", "7", "\n", "'"].iter().flat_map(|part| doubles(part)).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(l, r)| (l.as_str(), r.as_str())).collect();
+    let extra: Vec<(String, i32)> =
+        (0..=255).map(|byte| (format!("<0x{byte:02X}>"), common::BYTE)).collect();
+    let extra: Vec<(&str, i32)> = extra.iter().map(|(piece, kind)| (&piece[..], *kind)).collect();
+    build(&byte_level(pre, &rows, &extra).replace("tokenizer.ggml.model", model))
+}
+
+fn by_score() -> Tokenizer {
+    let mut rows = vec![("▁".to_owned(), -1.0)];
+    for part in ["a", "A", "▁", "7", "中", "ñ"] {
+        rows.push((part.to_owned(), -1.0));
+        let wholes = doubles(part).into_iter().map(|(left, right)| left + &right);
+        rows.extend(wholes.zip(0u8..).map(|(piece, power)| (piece, -2.0 - f32::from(power))));
+    }
+    let rows: Vec<(&str, f32, i32)> =
+        rows.iter().map(|(piece, score)| (piece.as_str(), *score, NORMAL)).collect();
+    build(&scored(&rows))
+}
+
+#[test]
+fn a_million_characters_of_one_kind() {
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
+        let vocabularies = [
+            ("gpt2, llama-bpe", ranked("llama-bpe", "gpt2")),
+            ("gpt2, gpt-4o", ranked("gpt-4o", "gpt2")),
+            ("gemma4", ranked("gemma4", "gemma4")),
+            ("llama", by_score()),
+        ];
+        for (name, tokenizer) in &vocabularies {
+            for run in RUNS {
+                let text: String = run.chars().cycle().take(1_000_000).collect();
+                let start = Spent::now();
+                let tokens = tokenizer.encode_plain(&text).expect(name);
+                let took = start.so_far();
+                println!("{name} {run:?}: {} tokens, {took:?}", tokens.len());
+                assert!(took < LONGEST, "{name} {run:?}: {took:?}");
+                assert_eq!(tokens.last().map(|token| token.end as usize), Some(text.len()));
+            }
+        }
+    });
+    thread.expect("a thread").join().expect("no overflow, no panic");
+}
