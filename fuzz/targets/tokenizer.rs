@@ -21,7 +21,7 @@ static SOUND: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {
         include_bytes!("../../tests/golden/tiny/llama-spm.gguf"),
         include_bytes!("../../tests/golden/tiny/gemma3-quant.gguf"),
     ];
-    files.map(|bytes| built(bytes.to_vec()).expect("a sound vocabulary").0).into()
+    files.map(|bytes| built(bytes.to_vec()).expect("a sound vocabulary")).into()
 });
 
 fuzz_target!(|bytes: &[u8]| {
@@ -32,14 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The tokenizer of a file and the piece it names for the unknown; `None` where the file or its
-/// vocabulary is refused.
-fn built(bytes: Vec<u8>) -> Option<(Tokenizer, Option<u32>)> {
+/// The tokenizer of a file; `None` where the file or its vocabulary is refused.
+fn built(bytes: Vec<u8>) -> Option<Tokenizer> {
     let file = File::from_bytes(bytes).ok()?;
-    let unknown = file.metadata().u64("tokenizer.ggml.unknown_token_id").ok().flatten();
-    let unknown = unknown.and_then(|id| u32::try_from(id).ok());
     match Tokenizer::from_metadata(file.metadata()) {
-        Ok(tokenizer) => Some((tokenizer, unknown)),
+        Ok(tokenizer) => Some(tokenizer),
         Err(error) => {
             assert!(!error.to_string().is_empty());
             None
@@ -111,14 +108,14 @@ fn alphabet(byte: u8) -> char {
 
 /// A vocabulary from anywhere.
 fn any(bytes: Vec<u8>) {
-    let Some((tokenizer, unknown)) = built(bytes) else { return };
+    let Some(tokenizer) = built(bytes) else { return };
     let size = tokenizer.size();
     for content in [&[][..], &[0..TEXT.len()], &[10..20, 50..56]] {
         let Ok(tokens) = tokenizer.encode(TEXT, content) else { continue };
         sound(&tokenizer, TEXT, &tokens);
         // In content there is no special. The piece for the unknown may stand for what has no
         // piece; other bytes without one belong to a neighbour's range, so a range tells less here.
-        let stands = |id| Some(id) == unknown || tokenizer.kind(id) == Some(PieceKind::Unknown);
+        let stands = |id| tokenizer.kind(id) == Some(PieceKind::Unknown);
         let bad = |token: &&Token| tokenizer.is_special(token.id) && !stands(token.id);
         if content.contains(&(0..TEXT.len())) {
             assert_eq!(tokens.iter().find(bad), None, "a special in content");

@@ -41,7 +41,7 @@ impl Name {
 
 /// Whether a value may stand in an error text: a plain short word. Anything else may be a key
 /// that was put into the wrong variable.
-fn shown(value: &str) -> bool {
+pub(crate) fn shown(value: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     (1..=20).contains(&value.len()) && value.bytes().all(plain)
 }

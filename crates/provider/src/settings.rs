@@ -13,6 +13,7 @@ use crate::{
     EnvFile, Name,
     env_file::{self, Found},
     error::{Error, Kind},
+    name::shown,
 };
 
 /// A setting: its variable and its flag.
@@ -235,7 +236,11 @@ fn level(text: &str) -> Result<Level, Error> {
     Level::from_name(text.trim()).ok_or_else(|| {
         let known: Vec<&str> = Level::all().map(Level::name).collect();
         let known = known.join(", ");
-        Error::new(Kind::Setting, format!("unknown level `{text}`")).hint(format!("known: {known}"))
+        let what = match shown(text.trim()) {
+            true => format!("unknown level `{}`", text.trim()),
+            false => "a value that is not a level's name".into(),
+        };
+        Error::new(Kind::Setting, what).hint(format!("known: {known}"))
     })
 }
 

@@ -64,8 +64,9 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
         0 => {}
         barred => notes.push(format!("{barred} bytes have only a special piece and no other")),
     }
-    // What stands for the unknown may come from content, what begins or ends a text may not.
-    let stands = |id: &u32| !bounds(*id) && kinds[*id as usize] != Control;
+    // What stands for the unknown may come from content; a mark that means something else, or
+    // what begins or ends a text, may not.
+    let stands = |id: &u32| !bounds(*id) && (kinds[*id as usize] == Unknown || !barred(*id));
     let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(pre.is_none_or(|pre| pre.add_bos));
     // As in the reference: files of this kind that say otherwise are mistaken.
     let add_bos = add_bos || pre.is_some_and(|pre| pre.escaped);
