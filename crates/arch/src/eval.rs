@@ -378,7 +378,7 @@ impl<'a> Scope<'a> {
                 self.error(span, format!("key `{key}` is not finite or too large"))
             });
         };
-        if array.len() < self.layers {
+        if array.len() != self.layers {
             let (len, layers) = (array.len(), self.layers);
             let what = format!("key `{key}` has {len} values for {layers} layers");
             return Err(self.error(span, what));

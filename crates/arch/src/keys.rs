@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 const HARMLESS: &[&str] = &[
     "block_count",            // read by the compiler itself
     "context_length",         // read by the compiler itself
-    "vocab_size",             // the tensors say it
+    "vocab_size",             // checked below; the tensors say it
     "rope.scaling.finetuned", // how it was trained
     "tensor_data_layout",     // how it was converted
     "source.*",               // where it comes from
@@ -117,22 +117,24 @@ impl Neutral {
     }
 }
 
-/// Sizes that every architecture has, and their limits; an array may hold zeros.
-const SANE: &[(&str, u64, u64)] = &[
-    ("block_count", 1, 512),
-    ("context_length", 1, 1 << 31),
-    ("embedding_length", 1, 1 << 20),
-    ("feed_forward_length", 1, 1 << 22),
-    ("attention.head_count", 1, 1 << 12),
-    ("attention.head_count_kv", 1, 1 << 12),
-    ("attention.key_length", 1, 1 << 16),
-    ("attention.value_length", 1, 1 << 16),
-    ("rope.dimension_count", 0, 1 << 16),
+/// Sizes that every architecture has: name, limits, and whether an array with a value a layer
+/// (zeros included) may stand for it.
+const SANE: &[(&str, u64, u64, bool)] = &[
+    ("block_count", 1, 512, false),
+    ("context_length", 1, 1 << 31, false),
+    ("vocab_size", 1, 1 << 31, false),
+    ("embedding_length", 1, 1 << 20, false),
+    ("feed_forward_length", 1, 1 << 22, true),
+    ("attention.head_count", 1, 1 << 12, true),
+    ("attention.head_count_kv", 1, 1 << 12, true),
+    ("attention.key_length", 1, 1 << 16, true),
+    ("attention.value_length", 1, 1 << 16, true),
+    ("rope.dimension_count", 0, 1 << 16, true),
 ];
 
 /// Checks the sizes that are there and gives the number of layers.
 pub(crate) fn sane(metadata: Metadata, prefix: &str) -> Result<usize, Error> {
-    for (name, least, most) in SANE {
+    for (name, least, most, by_layer) in SANE {
         let key = format!("{prefix}{name}");
         let Some(value) = metadata.get(&key) else { continue };
         let scalar = |value: Value, least: u64| match value.as_u64() {
@@ -145,6 +147,7 @@ pub(crate) fn sane(metadata: Metadata, prefix: &str) -> Result<usize, Error> {
         };
         let checked = match value.as_array() {
             None => scalar(value, *least),
+            Some(_) if !by_layer => Err(format!("key `{key}` is an array; one number is needed")),
             Some(array) => match array.scalars() {
                 Some(mut list) => list.try_for_each(|v| scalar(v, 0)),
                 None => Err(format!("key `{key}` is an array of {}s", array.element().name())),

@@ -46,6 +46,14 @@ fn cases() -> Vec<Case> {
         wrong("llama", "embedding_length", 0u32, Kind::Value),
         wrong("llama", "embedding_length", u64::MAX, Kind::Value),
         wrong("llama", "feed_forward_length", 0u32, Kind::Value),
+        wrong("llama", "context_length", vec![64u32, 64], Kind::Value),
+        wrong("llama", "block_count", vec![2u32], Kind::Value),
+        // GGUF-17 of docs/cases.md
+        wrong("llama", "vocab_size", 0u32, Kind::Value),
+        wrong("llama", "vocab_size", 1u64 << 32, Kind::Value),
+        wrong("llama", "vocab_size", "many", Kind::Value),
+        // More values than layers: which ones are meant?
+        wrong("llama", "rope.dimension_count", vec![8u32; 600], Kind::Value),
         // Keys that change the mathematics
         wrong("qwen2", "expert_count", 8u32, Kind::UnusedKey),
         wrong("qwen2", "attention.scale", 0.5f32, Kind::UnusedKey),

@@ -64,6 +64,16 @@ impl Error {
         self
     }
 
+    /// What to do about it, where there is something.
+    pub fn what_to_do(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// What is wrong and where, without the hint.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
     /// The kind.
     pub fn kind(&self) -> &Kind {
         &self.kind
@@ -96,7 +106,12 @@ macro_rules! from {
     ($($error:ty => $kind:ident,)*) => {$(
         impl From<$error> for Error {
             fn from(error: $error) -> Error {
-                Error::new(Kind::$kind, error.to_string())
+                let text = error.to_string();
+                let (what, hint) = match text.split_once("\nhint: ") {
+                    Some((what, hint)) => (what.trim_end(), Some(hint.to_owned())),
+                    None => (text.as_str(), None),
+                };
+                Error { kind: Kind::$kind, what: what.to_owned(), hint }
             }
         }
     )*};

@@ -189,6 +189,16 @@ impl Model {
         Ok(self.timed_digests(&Stop::never())?.0)
     }
 
+    /// Refuses to go on when the file is no longer the one that was mapped.
+    pub(crate) fn whole(&self) -> Result<(), Error> {
+        if self.file().unchanged() {
+            return Ok(());
+        }
+        let what = format!("{} changed while it was in use", self.0.path.display());
+        Err(Error::new(Kind::Changed, what)
+            .hint("start again; replace model files by renaming, never in place"))
+    }
+
     /// Whether `bytes` more fit in what this process may still use.
     pub(crate) fn afford(&self, bytes: u64, what: &str) -> Result<(), Error> {
         let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
@@ -215,11 +225,7 @@ impl Model {
 
     pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
         let (weights, time) = self.0.weights.wait(stop)?;
-        if !self.file().unchanged() {
-            let what = format!("{} changed while it was in use", self.0.path.display());
-            return Err(Error::new(Kind::Changed, what)
-                .hint("start again; replace model files by renaming, never in place"));
-        }
+        self.whole()?;
         let digests = Digests {
             weights,
             architecture: self.0.architecture,

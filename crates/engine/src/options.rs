@@ -136,7 +136,15 @@ impl Options {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
         fn read<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, Error> {
             value.trim().parse().map_err(|_| {
-                Error::new(Kind::Request, format!("option `{key}`: the value is not a number"))
+                let form = match key {
+                    "logit_bias" => "pairs `id:value`, as in 42:-1.5",
+                    "deadline" => "seconds, a year at the most",
+                    "top_k" | "repeat_last_n" | "seed" | "max_tokens" | "block" => {
+                        "a whole number from 0"
+                    }
+                    _ => "a number",
+                };
+                Error::new(Kind::Request, format!("option `{key}` must be {form}"))
             })
         }
         match key {
@@ -155,7 +163,12 @@ impl Options {
             "date" => self.date = Some(value.to_owned()),
             "deadline" => {
                 let time = Duration::try_from_secs_f64(read(key, value)?)
-                    .map_err(|_| Error::new(Kind::Request, "option `deadline`: not a time"))?;
+                    .ok()
+                    .filter(|time| *time <= LONGEST)
+                    .ok_or_else(|| {
+                        let what = "option `deadline` must be seconds, a year at the most";
+                        Error::new(Kind::Request, what)
+                    })?;
                 self.deadline = Some(time);
             }
             "thinking" => {
@@ -194,7 +207,7 @@ impl Options {
         // Dividing by less would overflow, and no draw could tell it from greedy.
         let warm = self.temperature >= 1e-3 && self.temperature.is_finite();
         if !(self.temperature == 0.0 || warm) {
-            return bad("temperature", "0, or at least 0.001");
+            return bad("temperature", "0, or a finite number of at least 0.001");
         }
         if !(self.top_p > 0.0 && self.top_p <= 1.0) {
             return bad("top_p", "above 0 and at most 1");

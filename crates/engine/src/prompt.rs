@@ -103,6 +103,12 @@ impl Model {
                 let mut rendered = template.render(&request.messages, &settings)?;
                 prompt.text.push_str(&rendered.text);
                 prompt.content = std::mem::take(&mut rendered.content);
+                let said = request.messages.iter().any(|m| !m.content.trim().is_empty());
+                if said && prompt.content.is_empty() {
+                    let what = "the model's chat template leaves every message out";
+                    return Err(Error::new(Kind::Template, what)
+                        .hint("completion mode continues the text without a template"));
+                }
             }
             (template, _) => completion(request, template.is_some(), &mut prompt)?,
         }

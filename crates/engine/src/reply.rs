@@ -208,7 +208,7 @@ impl Session {
                 self.context()
             );
             let kind = Kind::Overflow { needed, available: self.context() };
-            return Err(Error::new(kind, what).hint("a larger context or a shorter prompt"));
+            return Err(Error::new(kind, what).hint(self.more_room()));
         }
         let common = self.ids().iter().zip(prompt.ids.iter()).take_while(|(a, b)| a == b).count();
         // The last id is always fed again: its logits are needed.

@@ -156,7 +156,7 @@ impl Session {
         if ids.len() > available {
             let what = format!("{} positions needed, {available} available", ids.len());
             let kind = Kind::Overflow { needed: ids.len(), available };
-            return Err(Error::new(kind, what).hint("a larger context or a shorter prompt"));
+            return Err(Error::new(kind, what).hint(self.more_room()));
         }
         let vocabulary = self.model.program().vocabulary;
         match ids.iter().find(|id| **id as usize >= vocabulary) {
@@ -188,6 +188,7 @@ impl Session {
             Err(Halt::Failed(error)) => Err(error),
             Err(Halt::Memory) => Err(self.model.no_memory()),
             Err(Halt::NonFinite) => {
+                self.model.whole()?;
                 // Once more with every result looked at, to say where.
                 let block = Block { checked: true, wanted: wanted.max(1), ..block };
                 match bound.run(block, &mut self.buffers, &mut self.caches, stop) {
@@ -199,6 +200,17 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// What to do when the context is full.
+    pub(crate) fn more_room(&self) -> String {
+        match self.model.program().context {
+            Some(most) if self.context as u64 >= most => {
+                format!("the model knows no more than {most} positions; shorten the text")
+            }
+            Some(most) => format!("shorten the text, or ask for a context of up to {most}"),
+            None => "shorten the text, or ask for a larger context".into(),
         }
     }
 

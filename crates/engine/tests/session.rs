@@ -446,3 +446,20 @@ fn reasoning_and_answer_are_kept_apart() {
         "the template closes thinking at once"
     );
 }
+
+#[test]
+fn a_template_that_leaves_every_message_out_is_refused() {
+    let original = open("qwen2-plain", 1);
+    let template = original.template().expect("a template").as_bytes();
+    let mut bytes = std::fs::read(tiny("qwen2-plain")).unwrap();
+    let at = bytes.windows(template.len()).position(|window| window == template).unwrap();
+    bytes[at..at + template.len()].fill(b'x');
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deaf.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    let model = Model::open(&path, &OpenOptions::default()).unwrap();
+    let error =
+        model.reply(&Request::user("¿Me oyes?"), &Stop::never(), &mut sink()).err().unwrap();
+    assert_eq!(*error.kind(), Kind::Template);
+    assert!(error.to_string().contains("leaves every message out"), "{error}");
+}
