@@ -27,7 +27,14 @@ pub(crate) struct Bound {
 pub(crate) struct Buffers {
     lock: bool,
     slots: Vec<Buffer>,
-    angles: Vec<Angles>,
+    angles: Vec<Turn>,
+}
+
+/// The angles of a rotary setting, and the rows they are for.
+#[derive(Default)]
+struct Turn {
+    angles: Angles,
+    rows: Option<Span>,
 }
 
 struct Buffer {
@@ -200,7 +207,9 @@ impl Bound {
         match instruction.op {
             Op::Embed { out, table, width } => {
                 let out = buffers.write(out, width, rows.n)?;
-                self.embed(table, width, block.ids, out)?;
+                // The last rows of the block: the only ones left after the last attention.
+                let ids = &block.ids[block.ids.len() - rows.n..];
+                self.embed(table, width, ids, out)?;
             }
             Op::Norm { out, x, width, size, weight, bias, eps, kind } => {
                 let out = buffers.copy(out, x, width, rows.n)?;
@@ -215,12 +224,17 @@ impl Bound {
                 self.linear(std::slice::from_ref(instruction), rows, buffers, stop)?;
             }
             Op::Rope { out, x, width, size, rope, pairs } => {
-                let mut angles = std::mem::take(&mut buffers.angles[rope]);
-                let setting = &self.program.ropes[rope];
-                angles.fill(&setting.frequencies, setting.magnitude, rows.start, rows.n);
+                let mut turn = std::mem::take(&mut buffers.angles[rope]);
+                // Many steps share one setting; its angles are made once a block.
+                if turn.rows != Some(rows) {
+                    let setting = &self.program.ropes[rope];
+                    let (frequencies, magnitude) = (&setting.frequencies, setting.magnitude);
+                    turn.angles.fill(frequencies, magnitude, rows.start, rows.n);
+                    turn.rows = Some(rows);
+                }
                 let target = buffers.copy(out, x, width, rows.n)?;
-                machine.rope(stop, target, width, size, kernel_pairs(pairs), &angles)?;
-                buffers.angles[rope] = angles;
+                machine.rope(stop, target, width, size, kernel_pairs(pairs), &turn.angles)?;
+                buffers.angles[rope] = turn;
             }
             Op::Attend { out, q, heads, cache, scale, softcap, .. } => {
                 let shape = self.program.caches[cache];
@@ -351,7 +365,7 @@ impl Bound {
 }
 
 /// Which rows of the block are being computed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Span {
     n: usize,
     start: usize,
@@ -369,7 +383,7 @@ impl Buffers {
             width: 0,
             prepared: Prepared::new(),
         });
-        self.angles.resize_with(program.ropes.len(), Angles::default);
+        self.angles.resize_with(program.ropes.len(), Turn::default);
     }
 
     /// Bytes that a block of `n` positions can make the buffers grow by, at the most.

@@ -1,27 +1,62 @@
 //! Ctrl-C and a polite request to end: a flag first, the end of the process the second time.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, Write},
+    os::fd::AsFd,
     sync::{Arc, atomic::AtomicBool},
 };
 
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
-    flag,
+    consts::{SIGBUS, SIGINT, SIGTERM},
+    flag, low_level,
 };
 
 /// The exit code of an interrupted process, as shells count it.
 pub const INTERRUPTED: i32 = 130;
 
-/// A flag that SIGINT or SIGTERM sets. A SIGINT that finds it already set ends the process at
-/// once with [`INTERRUPTED`]; who has answered the first one clears the flag.
+/// A flag that SIGINT or SIGTERM sets. Either of them that finds it already set ends the process
+/// at once with [`INTERRUPTED`]; who has answered the first one clears the flag.
 pub fn interrupts() -> io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    // Actions run in the order of registration: look at the flag before it is set.
-    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&interrupted))?;
-    flag::register(SIGINT, Arc::clone(&interrupted))?;
-    flag::register(SIGTERM, Arc::clone(&interrupted))?;
+    for signal in [SIGINT, SIGTERM] {
+        // Actions run in the order of registration: look at the flag before it is set.
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&interrupted))?;
+        flag::register(signal, Arc::clone(&interrupted))?;
+    }
     Ok(interrupted)
+}
+
+/// From now on the first SIGINT or SIGTERM ends the process at once with [`INTERRUPTED`], also
+/// out of a write that waits for a reader.
+pub fn end_at_once() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::new(true.into()))?;
+    }
+    Ok(())
+}
+
+unsafe extern "C" {
+    /// `signal` of POSIX; a handler is an address, and 0 is the system's own (`SIG_DFL`).
+    safe fn signal(signal: i32, handler: usize) -> usize;
+}
+
+/// When a mapped file loses the page that is being read, says `message` on stderr and ends the
+/// process with `code`. For a program's `main`: a library must leave signals alone.
+#[allow(unsafe_code)]
+pub fn end_when_cut_short(message: &'static str, code: i32) -> io::Result<()> {
+    // A copy of the descriptor: the standard library's own stderr has a lock.
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    // Rust's runtime looks for stack overflows here, and resets the signal to its default before
+    // the action below is called; a second thread on a lost page would then die by the signal.
+    signal(SIGBUS, 0);
+    let end = move || {
+        let _ = (&stderr).write_all(message.as_bytes());
+        low_level::exit(code);
+    };
+    // SAFETY: all that the action calls is write and _exit, which POSIX lists as safe in a signal
+    // handler; it neither allocates nor locks, and it does not return.
+    unsafe { low_level::register(SIGBUS, end) }.map(|_| ())
 }
 
 #[cfg(test)]
@@ -71,7 +106,8 @@ mod tests {
             ("two interrupts", "ii", INTERRUPTED),
             ("answered in between", "ici", 7),
             ("answered, then twice", "icii", INTERRUPTED),
-            ("two requests to end", "tt", 7),
+            ("two requests to end", "tt", INTERRUPTED),
+            ("an interrupt, then a request", "it", INTERRUPTED),
             ("a request, then an interrupt", "ti", INTERRUPTED),
         ];
         for (name, script, want) in cases {
