@@ -1,6 +1,6 @@
 # make demo     build, fetch small models into ./models, run the main job on real input
 # make test     every test; models are fetched into ./models unless RECINTO_TEST_MODELS names them
-# make lint     formatting, clippy and docs, without a warning
+# make lint     formatting, clippy, docs, scripts and the lock file of fuzz/, without a warning
 # make fuzz     random files, templates, vocabularies and texts, FUZZ_SECONDS in all
 # make models   only fetch
 #
@@ -39,8 +39,15 @@ lint:
 	@$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	# Its own workspace, so nothing above would see that its lock file is stale.
+	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null || {
+	  echo 'lint: error: see above; if fuzz/Cargo.lock is stale, renew it:' >&2
+	  echo '  cargo metadata --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null' >&2
+	  exit 1
+	}
 	for script in tools/*.sh .ci/run; do bash -n "$$script"; done
-	if command -v shellcheck > /dev/null; then shellcheck tools/*.sh .ci/run; fi
+	if command -v shellcheck > /dev/null; then shellcheck tools/*.sh .ci/run
+	else echo 'lint: skipped: shellcheck is not installed'; fi
 
 fuzz:
 	@tools/fuzz.sh "$$FUZZ_SECONDS"

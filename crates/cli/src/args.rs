@@ -1,14 +1,16 @@
 //! The command line as a whole.
 
-use clap::{CommandFactory, FromArgMatches, Parser, error::ErrorKind};
+use std::{ffi::OsString, sync::OnceLock};
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, error::ErrorKind};
 use recinto_kernels::{Kernels, NUMERICS};
 
-use crate::{command::Command, exit, failure::Failure, usage};
+use crate::{command::Command, envelope, exit, failure::Failure, screen::Screen, usage};
 
 const EXAMPLES: &str = "\
 Examples:
   recinto ask -m ./qwen.gguf \"What is the capital of Peru?\"
-  cat letter.txt | recinto ask \"Summarise this letter:\"
+  recinto ask \"Summarise this letter:\" - < letter.txt
   recinto chat -m ./qwen.gguf
   recinto status
 ";
@@ -32,9 +34,10 @@ pub fn command() -> clap::Command {
 /// The command that was given; `None` when help or version was asked for and printed.
 pub fn parse() -> Result<Option<Command>, Failure> {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let parsed = command()
-        .try_get_matches_from(&arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command().try_get_matches_from(&arguments).and_then(|matches| {
+        ASKED.get_or_init(|| Asked::of(&matches));
+        Cli::from_arg_matches(&matches)
+    });
     match parsed {
         Ok(cli) => Ok(Some(cli.command)),
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
@@ -45,12 +48,64 @@ pub fn parse() -> Result<Option<Command>, Failure> {
             error.print().map_err(|e| Failure::output(&e))?;
             Ok(None)
         }
-        Err(error) => Err(usage::explain(&error, &arguments)),
+        Err(error) => {
+            ASKED.get_or_init(|| Asked::guess(&arguments));
+            Err(usage::explain(&error, &arguments))
+        }
     }
 }
 
+/// What was asked for, as far as an envelope of a failure needs it.
+#[derive(Default)]
+struct Asked {
+    command: String,
+    json: bool,
+}
+
+static ASKED: OnceLock<Asked> = OnceLock::new();
+
+impl Asked {
+    /// Of a command line that could be read.
+    fn of(matches: &ArgMatches) -> Asked {
+        let mut asked = Asked::default();
+        let mut at = matches;
+        while let Some((name, below)) = at.subcommand() {
+            let gap = if asked.command.is_empty() { "" } else { " " };
+            asked.command.push_str(gap);
+            asked.command.push_str(name);
+            at = below;
+        }
+        asked.json = matches!(at.try_get_one::<bool>("json"), Ok(Some(true)));
+        asked
+    }
+
+    /// Of one that could not: `--json` may stand anywhere before `--`, and only names of ours
+    /// are repeated.
+    fn guess(arguments: &[OsString]) -> Asked {
+        let mut asked = Asked::default();
+        let mut at = command();
+        for argument in arguments.iter().skip(1).take_while(|argument| *argument != "--") {
+            asked.json |= argument == "--json";
+            if let Some(below) = argument.to_str().and_then(|word| at.find_subcommand(word)) {
+                let gap = if asked.command.is_empty() { "" } else { " " };
+                asked.command = format!("{}{gap}{}", asked.command, below.get_name());
+                at = below.clone();
+            }
+        }
+        asked
+    }
+}
+
+/// Prints the envelope of a failure where one was asked for.
+pub fn tell(failure: &Failure) {
+    let Some(asked) = ASKED.get().filter(|asked| asked.json && failure.is_untold()) else { return };
+    // What cannot be told here stands on stderr.
+    let _ = Screen::new(true, false)
+        .and_then(|mut screen| envelope::fail(&mut screen, &asked.command, failure));
+}
+
 fn print(text: &str) -> Result<(), Failure> {
-    crate::screen::Screen::new(true, false)?.line(text)
+    Screen::new(true, false)?.line(text)
 }
 
 /// Version, revision of the numbers, and the CPU level that would be used here.

@@ -9,7 +9,10 @@ use recinto_os::Wiped;
 use recinto_provider::Identity;
 use serde::Serialize;
 
-use crate::{failure::Failure, screen::Screen};
+use crate::{
+    failure::{Failure, Told},
+    screen::Screen,
+};
 
 /// Raised when a field changes its meaning or goes; new fields do not raise it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -21,6 +24,15 @@ pub struct Envelope<'a, T: Serialize> {
     pub command: &'a str,
     #[serde(flatten)]
     pub body: T,
+}
+
+/// Prints why `command` failed, where stdout has no envelope yet.
+pub fn fail(screen: &mut Screen, command: &str, failure: &Failure) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Body {
+        error: Told,
+    }
+    print(screen, command, Body { error: failure.tell() })
 }
 
 /// Prints `body` as `command`'s envelope, on one line.

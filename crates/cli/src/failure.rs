@@ -7,37 +7,76 @@ use std::io;
 use recinto_engine::Kind as EngineKind;
 use recinto_provider::Kind as ProviderKind;
 use recinto_store::Kind as NameKind;
+use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::{exit::Exit, screen};
+
+/// Kind of a prompt that does not fit.
+const OVERFLOW: &str = "overflow";
+/// Kind of a fault in writing the answer: whoever reads it is gone.
+const OUTPUT: &str = "output";
 
 /// An exit code and what to say on stderr.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
+    /// One word for programs; `docs/exit-codes.md` lists them.
+    kind: &'static str,
     /// What, where; then perhaps `hint:` lines. `None` says nothing.
     pub text: Option<String>,
+    /// Whether an envelope on stdout has told it already, or the answer itself stands there.
+    told: bool,
+}
+
+/// A failure as it stands in an envelope.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    exit_code: u8,
 }
 
 impl Failure {
-    pub fn new(exit: Exit, text: impl Into<String>) -> Failure {
-        Failure { exit, text: Some(text.into()) }
+    fn of_kind(exit: Exit, kind: &'static str, text: impl Into<String>) -> Failure {
+        Failure { exit, kind, text: Some(text.into()), told: false }
+    }
+
+    /// Says nothing: it was said before, or nobody wants to know.
+    pub fn silent(exit: Exit) -> Failure {
+        let kind = match exit {
+            Exit::Interrupted => "interrupted",
+            _ => "fault",
+        };
+        Failure { exit, kind, text: None, told: false }
     }
 
     /// Wrong usage or configuration.
     pub fn usage(text: impl Into<String>) -> Failure {
-        Failure::new(Exit::Usage, text)
+        Failure::of_kind(Exit::Usage, "usage", text)
     }
 
     /// Failed while running.
     pub fn running(text: impl Into<String>) -> Failure {
-        Failure::new(Exit::Failed, text)
+        Failure::of_kind(Exit::Failed, "failed", text)
+    }
+
+    /// A check says no.
+    pub fn no(text: impl Into<String>) -> Failure {
+        Failure::of_kind(Exit::No, "check", text)
     }
 
     /// The reader of stdout is gone: it has what it wanted.
     pub fn output(error: &io::Error) -> Failure {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure { exit: Exit::Done, text: None },
-            _ => Failure::running(format!("cannot write to standard output: {error}")),
+            io::ErrorKind::BrokenPipe => {
+                Failure { exit: Exit::Done, kind: OUTPUT, text: None, told: true }
+            }
+            _ => {
+                let what = format!("cannot write to standard output: {error}");
+                Failure { told: true, ..Failure::of_kind(Exit::Failed, OUTPUT, what) }
+            }
         }
     }
 
@@ -49,54 +88,166 @@ impl Failure {
         }
         self
     }
-}
 
-fn exit_of_engine(kind: &EngineKind) -> Exit {
-    match kind {
-        EngineKind::Request => Exit::Usage,
-        EngineKind::Cancelled => Exit::Interrupted,
-        _ => Exit::Failed,
+    /// Notes that stdout has its envelope: there is to be one only.
+    pub fn told(self) -> Failure {
+        Failure { told: true, ..self }
+    }
+
+    /// Whether stdout lacks the envelope that tells it.
+    pub fn is_untold(&self) -> bool {
+        !self.told && self.exit != Exit::Done
+    }
+
+    /// Whether a conversation that no person leads can go on with its next line.
+    pub fn leaves_the_rest(&self) -> bool {
+        self.text.is_some() && self.kind != OUTPUT && self.exit != Exit::Interrupted
+    }
+
+    /// Where a prompt did not fit: says which flag sets the room, and how much there can be.
+    pub fn with_room(mut self, trained: Option<u64>) -> Failure {
+        if self.kind != OVERFLOW {
+            return self;
+        }
+        self.text = self.text.map(|text| split(&text).0.to_owned());
+        match trained {
+            Some(most) => self.hint(&format!(
+                "shorten the text; `--context` sets the room, at most {most} positions with this \
+                 model"
+            )),
+            None => self.hint("shorten the text, or give more room with `--context`"),
+        }
+    }
+
+    /// What an envelope says of it.
+    pub fn tell(&self) -> Told {
+        let text = self.text.as_deref().unwrap_or(match self.exit {
+            Exit::Interrupted => "interrupted",
+            _ => "a fault in this program",
+        });
+        let (message, hint) = split(text);
+        Told {
+            kind: self.kind,
+            message: message.to_owned(),
+            hint: hint.map(ToOwned::to_owned),
+            exit_code: self.exit as u8,
+        }
     }
 }
 
-fn exit_of_name(kind: NameKind) -> Exit {
+/// What is wrong, and the hints.
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.split_once("\nhint: ") {
+        Some((what, hint)) => (what, Some(hint)),
+        None => (text, None),
+    }
+}
+
+/// A text whose subject may be a name from a file: what comes before the hint is one line.
+fn one_line(text: &str) -> String {
+    let (what, hint) = match text.rsplit_once("\nhint: ") {
+        Some((what, hint)) => (what, Some(hint)),
+        None => (text, None),
+    };
+    let what = screen::escaped(what);
+    match hint {
+        Some(hint) => format!("{what}\nhint: {hint}"),
+        None => what.into_owned(),
+    }
+}
+
+fn of_engine(kind: &EngineKind, text: String) -> Failure {
+    let (exit, word) = match kind {
+        EngineKind::Request => (Exit::Usage, "usage"),
+        EngineKind::Cancelled => (Exit::Interrupted, "interrupted"),
+        EngineKind::Open => (Exit::Failed, "model"),
+        EngineKind::Architecture => (Exit::Failed, "architecture"),
+        EngineKind::Tokenizer => (Exit::Failed, "tokenizer"),
+        EngineKind::Template => (Exit::Failed, "template"),
+        EngineKind::Overflow { .. } => (Exit::Failed, OVERFLOW),
+        EngineKind::Deadline => (Exit::Failed, "deadline"),
+        EngineKind::Memory => (Exit::Failed, "memory"),
+        EngineKind::Changed => (Exit::Failed, "changed"),
+        EngineKind::Machine => (Exit::Failed, "machine"),
+        _ => (Exit::Failed, "failed"),
+    };
+    // Faults of an arch file show its line below.
+    let text = if word == "architecture" { text } else { one_line(&text) };
+    Failure::of_kind(exit, word, text)
+}
+
+fn of_name(kind: NameKind, text: String) -> Failure {
     match kind {
-        NameKind::Invalid | NameKind::Store => Exit::Usage,
-        _ => Exit::Failed,
+        NameKind::Invalid | NameKind::Store => Failure::usage(one_line(&text)),
+        _ => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
     }
 }
 
 impl From<recinto_engine::Error> for Failure {
     fn from(error: recinto_engine::Error) -> Failure {
-        Failure::new(exit_of_engine(error.kind()), error.to_string())
+        of_engine(error.kind(), error.to_string())
     }
 }
 
 impl From<recinto_store::Error> for Failure {
     fn from(error: recinto_store::Error) -> Failure {
-        Failure::new(exit_of_name(error.kind()), error.to_string())
+        of_name(error.kind(), error.to_string())
     }
 }
 
 impl From<recinto_provider::Error> for Failure {
     fn from(error: recinto_provider::Error) -> Failure {
-        let exit = match error.kind() {
-            ProviderKind::Name(kind) => exit_of_name(*kind),
-            ProviderKind::Engine(kind) => exit_of_engine(kind),
-            _ => Exit::Usage,
-        };
-        Failure::new(exit, error.to_string())
+        let text = error.to_string();
+        match error.kind() {
+            ProviderKind::Name(kind) => of_name(*kind, text),
+            ProviderKind::Engine(kind) => of_engine(kind, text),
+            _ => Failure::usage(text),
+        }
     }
 }
 
-/// Faults of a file that was to be read; the texts already end with their hints.
-macro_rules! failed {
-    ($($error:ty),*) => {$(
-        impl From<$error> for Failure {
-            fn from(error: $error) -> Failure {
-                Failure::running(error.to_string())
-            }
-        }
-    )*};
+impl From<recinto_weights::Error> for Failure {
+    fn from(error: recinto_weights::Error) -> Failure {
+        Failure::of_kind(Exit::Failed, "model", one_line(&error.to_string()))
+    }
 }
-failed!(recinto_weights::Error, recinto_arch::Error, recinto_tokenizer::Error);
+
+impl From<recinto_tokenizer::Error> for Failure {
+    fn from(error: recinto_tokenizer::Error) -> Failure {
+        Failure::of_kind(Exit::Failed, "tokenizer", one_line(&error.to_string()))
+    }
+}
+
+impl From<recinto_arch::Error> for Failure {
+    fn from(error: recinto_arch::Error) -> Failure {
+        Failure::of_kind(Exit::Failed, "architecture", error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_forge_no_line() {
+        let cases = [
+            ("key `a` is missing", "key `a` is missing"),
+            ("key `a\nerror: b` is missing", "key `a\\nerror: b` is missing"),
+            ("key `a\nb`\nhint: look", "key `a\\nb`\nhint: look"),
+            ("key `a\nhint: b`\nhint: look", "key `a\\nhint: b`\nhint: look"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(one_line(text), want);
+        }
+    }
+
+    #[test]
+    fn envelopes_split_off_the_hint() {
+        let told = Failure::usage("qué pasa").hint("uno").hint("dos").tell();
+        assert_eq!((told.kind, told.message.as_str()), ("usage", "qué pasa"));
+        assert_eq!((told.hint.as_deref(), told.exit_code), (Some("uno\nhint: dos"), 2));
+        assert_eq!(Failure::silent(Exit::Interrupted).tell().message, "interrupted");
+        assert!(Failure::silent(Exit::Interrupted).is_untold());
+        assert!(!Failure::output(&io::ErrorKind::BrokenPipe.into()).is_untold());
+    }
+}

@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, IsTerminal, Read},
-    os::{fd::AsFd, unix::fs::FileTypeExt},
+    os::fd::AsFd,
     path::{Path, PathBuf},
     sync::mpsc,
 };
@@ -36,10 +36,14 @@ pub struct Reading {
 /// Where the text comes from.
 #[derive(Args, Debug)]
 pub struct TextArgs {
-    /// The text; `-` reads stdin. What is piped in follows it after a blank line. Other users of
-    /// this machine can see arguments: give private text by stdin or --file
+    /// The text; `-` reads stdin, and so does no text at all. Other users of this machine can see
+    /// arguments: give private text by stdin or --file
     #[arg(value_name = "TEXT")]
     pub text: Option<OsString>,
+
+    /// After a text, a lone `-` adds what stdin has, after a blank line
+    #[arg(value_name = "-", value_parser = only_dash)]
+    pub then_stdin: Option<Dash>,
 
     /// Read the text from this file (after TEXT, if there is one)
     #[arg(short, long, value_name = "FILE")]
@@ -63,8 +67,12 @@ impl TextArgs {
             Some(path) => Some(file(path, how, interrupt)?),
             None => None,
         };
-        let implied = !dash && self.file.is_none() && self.wants_stdin(argument.is_some())?;
-        let stdin = match dash || implied {
+        if dash && self.then_stdin.is_some() {
+            return Err(Failure::usage("stdin is asked for twice").hint("one `-` reads all of it"));
+        }
+        let asked = dash || self.then_stdin.is_some();
+        let nothing_else = argument.is_none() && self.file.is_none();
+        let stdin = match asked || (nothing_else && may_read_stdin()?) {
             true => Some(stdin(how, interrupt)?),
             false => None,
         };
@@ -80,27 +88,24 @@ impl TextArgs {
         }
         kept(out)
     }
-
-    /// Whether stdin is read although nobody said `-`: after a text only when something is
-    /// surely piped in, without one always, except from a person who is not told to type.
-    fn wants_stdin(&self, has_text: bool) -> Result<bool, Failure> {
-        if has_text {
-            return Ok(is_piped());
-        }
-        if io::stdin().is_terminal() {
-            return Err(Failure::usage("no text was given")
-                .hint("give it as an argument, with --file, by a pipe, or `-` to type it"));
-        }
-        Ok(true)
-    }
 }
 
-/// Whether stdin is a pipe, a file or a socket (not a terminal, not a device such as null).
-fn is_piped() -> bool {
-    let Ok(fd) = io::stdin().as_fd().try_clone_to_owned() else { return false };
-    let Ok(meta) = File::from(fd).metadata() else { return false };
-    let kind = meta.file_type();
-    kind.is_fifo() || kind.is_file() || kind.is_socket()
+/// The sign that stdin is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Dash;
+
+fn only_dash(word: &str) -> Result<Dash, &'static str> {
+    if word == "-" { Ok(Dash) } else { Err("only `-` may stand here") }
+}
+
+/// Stdin is read although nobody said `-` when there is no text, except from a person who is not
+/// told to type. After a text it is left alone: it may be the rest of somebody's loop.
+fn may_read_stdin() -> Result<bool, Failure> {
+    match io::stdin().is_terminal() {
+        true => Err(Failure::usage("no text was given")
+            .hint("give it as an argument, with --file, by a pipe, or `-` to type it")),
+        false => Ok(true),
+    }
 }
 
 /// The text of an argument. Its encoding is the terminal's; `--encoding` is for files and stdin.
@@ -239,7 +244,7 @@ impl Lines {
                 Ok(Err(e)) => return Err(Failure::usage(format!("cannot read stdin: {e}"))),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
                 Err(mpsc::RecvTimeoutError::Timeout) if interrupt.is_set() => {
-                    return Err(Failure { exit: Exit::Interrupted, text: None });
+                    return Err(Failure::silent(Exit::Interrupted));
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }

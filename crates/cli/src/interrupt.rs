@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one asks to stop, the second one ends the process.
+//! Ctrl-C and a request to end: the first one asks to stop, the second one ends the process.
 
 use std::{
     sync::{
@@ -27,6 +27,13 @@ impl Interrupt {
         Ok(Interrupt(flag))
     }
 
+    /// For commands that compute no answer: the first one ends the process, whatever it does.
+    pub fn at_once() -> Result<Interrupt, Failure> {
+        recinto_os::signal::end_at_once()
+            .map_err(|e| Failure::running(format!("cannot listen for signals: {e}")))?;
+        Ok(Interrupt(Arc::default()))
+    }
+
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -53,7 +60,7 @@ impl Interrupt {
             match receiver.recv_timeout(Interrupt::STEP) {
                 Ok(done) => return Ok(done),
                 Err(mpsc::RecvTimeoutError::Timeout) if self.is_set() => {
-                    return Err(Failure { exit: Exit::Interrupted, text: None });
+                    return Err(Failure::silent(Exit::Interrupted));
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => {

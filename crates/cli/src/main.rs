@@ -26,16 +26,22 @@ use std::{
 use exit::Exit;
 use failure::Failure;
 
+/// What is said when a page of the mapped model is gone.
+const CUT_SHORT: &str = "error: the model file was cut short while it was in use\n";
+
 fn main() -> ExitCode {
     let done = shield().and_then(|()| {
         hush_panics();
+        recinto_os::signal::end_when_cut_short(CUT_SHORT, Exit::Failed as i32)
+            .map_err(|e| Failure::running(format!("cannot listen for signals: {e}")))?;
         panic::catch_unwind(AssertUnwindSafe(run))
-            .unwrap_or(Err(Failure { exit: Exit::Failed, text: None }))
+            .unwrap_or_else(|_| Err(Failure::silent(Exit::Failed)))
     });
     match done {
         Ok(exit) => exit.into(),
         Err(failure) => {
             screen::fail(&failure);
+            args::tell(&failure);
             failure.exit.into()
         }
     }

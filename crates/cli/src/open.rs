@@ -1,6 +1,6 @@
 //! Flags that every command with a model has, and opening it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use recinto_arch::Archs;
@@ -40,7 +40,7 @@ pub struct ModelArgs {
     pub allow_key: Vec<String>,
 
     /// Threads that compute [variable: RECINTO_THREADS] [default: cores this process may use]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub threads: Option<String>,
 
     /// CPU level: portable, avx2, avx512-vnni [variable: RECINTO_LEVEL] [default: the best]
@@ -83,11 +83,6 @@ impl ModelArgs {
             other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
         }
     }
-
-    /// Looks the settings up and opens the model.
-    pub fn open(&self) -> Result<Local, Failure> {
-        self.open_with(&self.settings()?)
-    }
 }
 
 /// How much is said, and in which form.
@@ -119,9 +114,33 @@ pub struct ReceiptArgs {
 pub struct Receipts(Option<Target>);
 
 impl ReceiptArgs {
-    pub fn target(&self) -> Result<Receipts, Failure> {
-        Ok(Receipts(self.receipt.as_deref().map(Target::new).transpose()?))
+    /// The place, which must be none of the files that `settings` or `others` have read.
+    pub fn target(
+        &self,
+        settings: &Settings,
+        others: &[Option<&Path>],
+    ) -> Result<Receipts, Failure> {
+        let read = files_read(settings, others);
+        Ok(Receipts(self.receipt.as_deref().map(|path| Target::new(path, &read)).transpose()?))
     }
+}
+
+/// The files a command reads, none of which it may replace: the model, the `.env` file, the arch
+/// files, this program, and `others`.
+pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = others.iter().flatten().map(|path| (*path).to_owned()).collect();
+    files.extend(settings.env_file.clone());
+    if let Some(model) = &settings.model {
+        // A name that leads nowhere is reported when it is opened.
+        files.extend(recinto_store::resolve(&model.value).ok().map(|found| found.weights));
+    }
+    if let Some(folder) = &settings.arch_dir
+        && let Ok(entries) = std::fs::read_dir(&folder.value)
+    {
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
+    files.extend(std::env::current_exe());
+    files
 }
 
 impl Receipts {

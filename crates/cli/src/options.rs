@@ -12,6 +12,11 @@ use crate::{
     interrupt::Interrupt,
 };
 
+/// Flags that are taken for options: what they set is no matter of one answer.
+const FLAGS: [&str; 6] = ["context", "timeout", "threads", "level", "model", "system"];
+/// Most time for one answer: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// How an answer is made.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Answer")]
@@ -29,11 +34,11 @@ pub struct AnswerArgs {
     pub option: Vec<String>,
 
     /// Fix the draws
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// Most tokens to generate
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_tokens: Option<usize>,
 
     /// End the answer before this text; repeatable
@@ -45,7 +50,7 @@ pub struct AnswerArgs {
     pub temperature: Option<f32>,
 
     /// Most positions of prompt and answer together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub context: Option<usize>,
 
     /// Longest time for the answer
@@ -70,7 +75,12 @@ impl AnswerArgs {
                 return Err(Failure::usage("-o needs KEY=VALUE")
                     .hint(&format!("known keys: {}", Options::KEYS.join(", "))));
             };
-            options.set(key.trim(), value)?;
+            let key = key.trim();
+            if FLAGS.contains(&key) {
+                return Err(Failure::usage(format!("`{key}` is no option but a flag"))
+                    .hint(&format!("give it as `--{key} VALUE`")));
+            }
+            options.set(key, value)?;
         }
         if self.seed.is_some() {
             options.seed = self.seed;
@@ -83,9 +93,14 @@ impl AnswerArgs {
         }
         options.stop.extend(self.stop.iter().cloned());
         if let Some(seconds) = self.timeout {
-            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-            let time = time.ok_or_else(|| Failure::usage("--timeout must be above 0 seconds"))?;
-            options.deadline = Some(time);
+            let time = Duration::try_from_secs_f64(seconds).ok();
+            let time = time.filter(|time| !time.is_zero() && *time <= LONGEST);
+            options.deadline = Some(time.ok_or_else(|| {
+                Failure::usage(format!(
+                    "--timeout must be above 0 seconds and at most {} (a year)",
+                    LONGEST.as_secs()
+                ))
+            })?);
         }
         match (self.think, self.no_think) {
             (true, _) => options.thinking = Some(true),

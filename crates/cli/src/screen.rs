@@ -3,6 +3,7 @@
 //! Nothing is buffered here: what was written is with the reader, and no copy is left behind.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, IsTerminal, Write},
     ops::ControlFlow,
@@ -70,6 +71,11 @@ impl Screen {
     pub fn line(&mut self, text: &str) -> Result<(), Failure> {
         self.text(text)?;
         self.raw(b"\n")
+    }
+
+    /// A line with names or texts from a file, which must stay within it.
+    pub fn row(&mut self, text: &str) -> Result<(), Failure> {
+        self.line(&escaped(text))
     }
 
     /// A whole answer: the text, and a line end if it has none.
@@ -142,7 +148,7 @@ impl Screen {
     /// A remark to stderr, unless quiet.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let shown = Zeroizing::new(text.chars().map(visible).collect::<String>());
+            let shown = Zeroizing::new(escaped(text).into_owned());
             let _ = writeln!(io::stderr(), "note: {}", shown.as_str());
         }
     }
@@ -151,7 +157,7 @@ impl Screen {
     pub fn detail(&self, text: &str) {
         if self.verbose {
             let (dim, plain) = if self.colour { (DIM, PLAIN) } else { ("", "") };
-            let _ = writeln!(io::stderr(), "{dim}{text}{plain}");
+            let _ = writeln!(io::stderr(), "{dim}{}{plain}", escaped(text));
         }
     }
 
@@ -183,10 +189,42 @@ pub fn visible(c: char) -> char {
     }
 }
 
+/// The text on one line: what ends a line, or turns or moves what follows, as an escape.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| {
+        c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match hides(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// The one place that prints why a command failed.
 pub fn fail(failure: &Failure) {
     let Some(text) = &failure.text else { return };
-    let shown: String = text.chars().map(visible).collect();
+    let mut shown = String::with_capacity(text.len() + 8);
+    for (at, line) in text.lines().enumerate() {
+        // Lines of ours begin so: hints, the lines of an arch file, settings. No other line
+        // begins where ours do, whatever names an error has quoted.
+        let ours = at == 0
+            || ["hint: ", "RECINTO_", " "].iter().any(|start| line.starts_with(start))
+            || line.starts_with(|c: char| c.is_ascii_digit());
+        if at > 0 {
+            shown.push('\n');
+        }
+        if !ours && !line.is_empty() {
+            shown.push_str("  ");
+        }
+        shown.extend(line.chars().map(visible));
+    }
     // Nobody may be reading; there is no one left to tell.
     let _ = writeln!(io::stderr(), "error: {shown}");
 }
@@ -227,6 +265,14 @@ mod tests {
         let cases = [("\x1b[2J", "␛[2J"), ("a\tñ\n", "a\tñ\n"), ("\x7f\u{9b}", "␡\u{fffd}")];
         for (text, want) in cases {
             assert_eq!(text.chars().map(visible).collect::<String>(), want);
+        }
+        let cases = [
+            ("año «1»", "año «1»"),
+            ("a\nerror: b\r\t\u{1b}[2J", "a\\nerror: b\\r\\t\\u{1b}[2J"),
+            ("x\u{202e}y\u{2028}", "x\\u{202e}y\\u{2028}"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(escaped(text), want);
         }
     }
 }

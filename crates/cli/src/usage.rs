@@ -9,6 +9,11 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use crate::failure::Failure;
 
+const QUOTES: &str =
+    "a text of several words needs quotes, one that begins with `-` goes after `--`";
+/// How the parser calls the place of the `-` after a text.
+const THEN_STDIN: &str = "[-]";
+
 /// The fault in our own words.
 pub fn explain(error: &Error, arguments: &[OsString]) -> Failure {
     let flag = text(error, ContextKind::InvalidArg);
@@ -21,7 +26,19 @@ pub fn explain(error: &Error, arguments: &[OsString]) -> Failure {
             format!("{} is no command", position(&word, arguments))
         }
         ErrorKind::UnknownArgument => {
-            format!("{} is not expected here", position(&flag.unwrap_or_default(), arguments))
+            let word = flag.unwrap_or_default();
+            let place = position(&word, arguments);
+            match is_like_a_flag(&word) {
+                true => format!("{word} ({place}) is no flag of this command"),
+                false => format!("{place} is not expected here"),
+            }
+        }
+        // The one place where only `-` may stand after a text.
+        ErrorKind::ValueValidation if flag.as_deref() == Some(THEN_STDIN) => {
+            let word = text(error, ContextKind::InvalidValue).unwrap_or_default();
+            return Failure::usage(format!("{} is not expected here", position(&word, arguments)))
+                .hint(QUOTES)
+                .hint("a lone `-` after the text adds what stdin has");
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => match flag {
             Some(flag) if text(error, ContextKind::InvalidValue).is_some_and(|v| v.is_empty()) => {
@@ -51,6 +68,25 @@ pub fn explain(error: &Error, arguments: &[OsString]) -> Failure {
     match hint(error) {
         Some(hint) => failure.hint(&hint),
         None => failure,
+    }
+}
+
+/// Whether a word has the form of our flags' names, which are safe to show: no prompt is written
+/// so.
+fn is_like_a_flag(word: &str) -> bool {
+    word.len() <= 24
+        && word.strip_prefix("--").is_some_and(|name| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+        })
+}
+
+/// What a value of `flag` is, by the word that stands for it in the help.
+fn expected(flag: &str) -> Option<&'static str> {
+    let (_, value) = flag.split_once(" <")?;
+    match value.trim_end_matches('>') {
+        "N" | "R" => Some("a whole number is expected, not below 0"),
+        "T" | "SECONDS" => Some("a number is expected, such as 0.5"),
+        _ => None,
     }
 }
 
@@ -86,9 +122,15 @@ fn hint(error: &Error) -> Option<String> {
             });
         }
     }
+    let flag = text(error, ContextKind::InvalidArg).unwrap_or_default();
     Some(match error.kind() {
-        ErrorKind::UnknownArgument => {
-            "a text of several words needs quotes, one that begins with `-` goes after `--`".into()
+        ErrorKind::UnknownArgument if is_like_a_flag(&flag) => {
+            "`recinto COMMAND --help` lists the flags; a text that begins with `-` goes after `--`"
+                .into()
+        }
+        ErrorKind::UnknownArgument => QUOTES.into(),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation if expected(&flag).is_some() => {
+            expected(&flag).unwrap_or_default().into()
         }
         ErrorKind::InvalidSubcommand
         | ErrorKind::MissingSubcommand

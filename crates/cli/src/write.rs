@@ -1,80 +1,187 @@
 //! Files that are there whole or not at all.
 
 use std::{
+    cell::RefCell,
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::{fd::AsFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
 use crate::failure::Failure;
 
-/// A file to be written: refused early if its folder is missing, in place only when whole.
+/// Links that are followed before they count as a circle; as many as Linux follows.
+const LINKS: usize = 40;
+
+/// A file to be written: what cannot be written is refused before anything is computed, and what
+/// stands in the place is replaced only by a whole file.
+///
+/// A link is followed: the file it leads to is replaced, not the link. Everything else that is no
+/// regular file is refused, and so is a file that this very command reads.
 pub struct Target {
+    /// The place, links followed.
     path: PathBuf,
-    folder: PathBuf,
+    /// The file beside it that becomes it, made as early as can be.
+    next: RefCell<Option<Temporary>>,
 }
 
-impl Target {
-    /// Checks that `path` can be written to at all.
-    pub fn new(path: &Path) -> Result<Target, Failure> {
-        let shown = path.display();
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        if path.file_name().is_none() || path.is_dir() {
-            return Err(Failure::usage(format!("cannot write {shown}: it is a folder")));
-        }
-        if !folder.is_dir() {
-            let what = format!("cannot write {shown}: the folder {} is missing", folder.display());
-            return Err(Failure::usage(what));
-        }
-        Ok(Target { path: path.to_owned(), folder })
+/// A file beside its place; removed unless it got there.
+struct Temporary {
+    file: File,
+    path: PathBuf,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Temporary {
+    fn beside(place: &Path) -> io::Result<Temporary> {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let path = folder_of(place).join(format!(".{name}.{}.tmp", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        Ok(Temporary { file, path })
     }
 
-    /// Writes `bytes` beside the place, then renames.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        self.try_write(bytes)
-            .map_err(|e| Failure::running(format!("cannot write {}: {e}", self.path.display())))
-    }
-
-    fn try_write(&self, bytes: &[u8]) -> io::Result<()> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = self.folder.join(format!(".{name}.{}.tmp", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&temporary, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written?;
+    /// Becomes `place`, which holds `bytes` then.
+    fn become_file(mut self, place: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.file.sync_all()?;
+        fs::rename(&self.path, place)?;
         // The rename itself reaches the disk with its folder; a file system may refuse.
-        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        let _ = File::open(folder_of(place)).and_then(|folder| folder.sync_all());
         Ok(())
     }
 }
 
+impl Target {
+    /// Checks that `path` can be written, and that it is none of the files in `read`.
+    pub fn new(path: &Path, read: &[PathBuf]) -> Result<Target, Failure> {
+        let refuse = |why: String| {
+            Err(Failure::usage(format!("cannot write {}: {why}", path.display())))
+        };
+        let place = match place(path) {
+            Ok(place) => place,
+            Err(why) => return refuse(why),
+        };
+        if let Ok(there) = fs::metadata(&place) {
+            let same = |other: &fs::Metadata| {
+                (other.dev(), other.ino()) == (there.dev(), there.ino())
+            };
+            if let Some(other) = read.iter().find(|path| fs::metadata(path).is_ok_and(|m| same(&m)))
+            {
+                return refuse(format!("it is the same file as {}", other.display()));
+            }
+            for (name, fd) in [
+                ("input", io::stdin().as_fd().try_clone_to_owned()),
+                ("output", io::stdout().as_fd().try_clone_to_owned()),
+                ("error", io::stderr().as_fd().try_clone_to_owned()),
+            ] {
+                let file = fd.map(File::from).and_then(|file| file.metadata());
+                if file.is_ok_and(|m| same(&m)) {
+                    return refuse(format!("it is the file of standard {name}"));
+                }
+            }
+        }
+        match Temporary::beside(&place) {
+            Ok(next) => Ok(Target { path: place, next: RefCell::new(Some(next)) }),
+            Err(e) => refuse(e.to_string()),
+        }
+    }
+
+    /// Writes `bytes` beside the place, then renames.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let next = match self.next.take() {
+            Some(next) => Ok(next),
+            // The one made at first has been used.
+            None => Temporary::beside(&self.path),
+        };
+        next.and_then(|next| next.become_file(&self.path, bytes))
+            .map_err(|e| Failure::running(format!("cannot write {}: {e}", self.path.display())))
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Where a file called `path` is or would be, or why there can be none.
+fn place(path: &Path) -> Result<PathBuf, String> {
+    let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if is_folder || path.file_name().is_none() || path.is_dir() {
+        return Err("it is a folder".into());
+    }
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => return Err("it is there and is not a regular file".into()),
+        Ok(_) => return fs::canonicalize(path).map_err(|e| e.to_string()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e.to_string()),
+    }
+    let mut place = path.to_owned();
+    for _ in 0..LINKS {
+        match fs::read_link(&place) {
+            Ok(target) => place = folder_of(&place).join(target),
+            Err(_) => {
+                let folder = folder_of(&place);
+                return match folder.is_dir() {
+                    true => Ok(place),
+                    false => Err(format!("the folder {} is missing", folder.display())),
+                };
+            }
+        }
+    }
+    Err("its links lead nowhere".into())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
     fn whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("recibo.json");
+        let target = Target::new(&path, &[]).unwrap();
         for bytes in [&b"first"[..], b"second"] {
-            Target::new(&path).unwrap().write(bytes).unwrap();
+            target.write(bytes).unwrap();
             assert_eq!(fs::read(&path).unwrap(), bytes);
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
         }
+        drop(Target::new(&path, &[]).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left unwritten");
         let gone = dir.path().join("gone");
         fs::create_dir(&gone).unwrap();
-        let target = Target::new(&gone.join("r")).unwrap();
-        fs::remove_dir(&gone).unwrap();
+        let target = Target::new(&gone.join("r"), &[]).unwrap();
+        fs::remove_dir_all(&gone).unwrap();
         assert!(target.write(b"x").is_err());
-        assert!(Target::new(&gone.join("r")).is_err(), "no folder");
-        assert!(Target::new(dir.path()).is_err(), "a folder");
+        assert!(Target::new(&gone.join("r"), &[]).is_err(), "no folder");
+        assert!(Target::new(dir.path(), &[]).is_err(), "a folder");
+    }
+
+    #[test]
+    fn links_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        symlink("below/año.json", at("link")).unwrap();
+        for bytes in [&b"absent"[..], b"there"] {
+            Target::new(&at("link"), &[]).unwrap().write(bytes).unwrap();
+            assert_eq!(fs::read(at("below/año.json")).unwrap(), bytes);
+            assert!(at("link").is_symlink());
+        }
+        symlink("round", at("round")).unwrap();
+        assert!(Target::new(&at("round"), &[]).is_err(), "a circle");
+        symlink("no/r", at("lost")).unwrap();
+        assert!(Target::new(&at("lost"), &[]).is_err(), "no folder there");
+        fs::hard_link(at("below/año.json"), at("same")).unwrap();
+        let read = [at("none"), at("same")];
+        assert!(Target::new(&at("link"), &read).is_err(), "a file that is read");
     }
 }

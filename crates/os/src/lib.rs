@@ -14,6 +14,7 @@ mod map;
 pub mod memory;
 pub mod owner;
 pub mod shield;
+#[allow(unsafe_code)]
 pub mod signal;
 pub mod usage;
 mod wiped;

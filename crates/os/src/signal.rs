@@ -43,7 +43,6 @@ unsafe extern "C" {
 
 /// When a mapped file loses the page that is being read, says `message` on stderr and ends the
 /// process with `code`. For a program's `main`: a library must leave signals alone.
-#[allow(unsafe_code)]
 pub fn end_when_cut_short(message: &'static str, code: i32) -> io::Result<()> {
     // A copy of the descriptor: the standard library's own stderr has a lock.
     let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);

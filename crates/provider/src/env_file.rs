@@ -21,6 +21,8 @@ use crate::{
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 const PREFIX: &str = "RECINTO_";
+/// What to do about a file that is refused.
+const IGNORE: &str = "`--no-env-file` runs without it";
 
 /// Which `.env` file is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,16 +55,19 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
     let fault = |what: String| Error::new(Kind::EnvFile, format!("{}: {what}", path.display()));
     let meta = match std::fs::metadata(&path) {
         Ok(meta) => meta,
+        Err(e) if e.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            return Err(fault("it is a link that leads to nothing".into()).hint(IGNORE));
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound && !must => return Ok(Found::default()),
         Err(e) => return Err(fault(format!("cannot read it: {e}"))),
     };
-    // Other tools keep a folder of this name; it is no file of settings.
-    if meta.is_dir() && !must {
-        return Ok(Found::default());
+    // Settings that were meant to be here and are not must not be passed over in silence.
+    if meta.is_dir() {
+        return Err(fault("it is a folder, not a file of settings".into()).hint(IGNORE));
     }
     // Before it is opened: to open a pipe would wait for its other end.
     if !meta.is_file() {
-        return Err(fault("not a regular file".into()));
+        return Err(fault("not a regular file".into()).hint(IGNORE));
     }
     let text = open(&path).map_err(|refusal| match refusal {
         Refusal::Io(e) => fault(format!("cannot read it: {e}")),
@@ -88,7 +93,6 @@ impl From<io::Error> for Refusal {
 
 /// The text of a file that is this user's own and that nobody else may write.
 fn open(path: &Path) -> Result<Zeroizing<String>, Refusal> {
-    const IGNORE: &str = "`--no-env-file` runs without it";
     let file = File::open(path)?;
     // Facts of the open file, so that they are true of what is read. A link has an owner too.
     let facts = Facts::of(&file)?;

@@ -59,6 +59,16 @@ fn as_path(name: &str) -> Result<&str, Error> {
         let what = format!("the model's name has the control character U+{:04X}", c as u32);
         return Err(Error::new(Kind::Invalid, what).with_hint("give the path of a .gguf file"));
     }
+    if name == "-" {
+        return Err(Error::new(Kind::Invalid, "a model cannot be read from standard input")
+            .with_hint("it is mapped from a file: give the path of a .gguf file"));
+    }
+    // The address is not repeated: it may hold a password.
+    if is_address(name) {
+        let what = "the model's name is an address of the network, and nothing is downloaded";
+        return Err(Error::new(Kind::Invalid, what)
+            .with_hint("fetch the file first, then give the path of the .gguf file"));
+    }
     if let Some(path) = name.strip_prefix("path:") {
         if path.is_empty() {
             return Err(Error::new(Kind::Invalid, "nothing stands after `path:`"));
@@ -75,6 +85,14 @@ fn as_path(name: &str) -> Result<&str, Error> {
         return Ok(name);
     }
     Err(not_read(name, store_of(name)))
+}
+
+/// Whether the name is a URL (RFC 3986: a scheme, then `://`).
+fn is_address(name: &str) -> bool {
+    name.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    })
 }
 
 /// Which store a name without prefix has the shape of.

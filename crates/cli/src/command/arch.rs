@@ -64,6 +64,7 @@ enum Task {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::at_once()?;
     match args.task {
         Task::List { folder, output } => list(&folder.archs()?, &output),
         Task::Show { name, folder } => {
@@ -78,7 +79,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Task::Check { file, model, allow_key, output } => {
-            check(file, model.as_deref(), allow_key, &output)
+            check(file, model.as_deref(), allow_key, &output, &interrupt)
         }
     }
 }
@@ -119,7 +120,7 @@ fn list(archs: &Archs, output: &OutputArgs) -> Result<Exit, Failure> {
             Some(error) => format!(", not available: {}", error.message()),
             None => String::new(),
         };
-        screen.line(&format!("{:<12} {serves}{}{replaces}{state}", row.name, place(row.origin)))?;
+        screen.row(&format!("{:<12} {serves}{}{replaces}{state}", row.name, place(row.origin)))?;
     }
     Ok(Exit::Done)
 }
@@ -129,11 +130,11 @@ fn check(
     model: Option<&str>,
     allow_keys: Vec<String>,
     output: &OutputArgs,
+    interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(output.quiet, output.verbose)?;
     let how = Reading { encoding: Encoding::Utf8, lock: false };
-    let text = input::file(&file, how, &interrupt)?;
+    let text = input::file(&file, how, interrupt)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let model = match model {
         Some(model) => Some(recinto_weights::File::open(&recinto_store::resolve(model)?.weights)?),
@@ -150,11 +151,12 @@ fn check(
     let (serves, steps) = match checked {
         Ok(found) => found,
         Err(error) => {
+            let failure = Failure::no(error.to_string());
             if output.json {
-                let body = json!({ "ok": false, "error": error.to_string() });
+                let body = json!({ "ok": false, "error": failure.tell() });
                 envelope::print(&mut screen, "arch check", body)?;
             }
-            return Err(Failure::new(Exit::No, error.to_string()));
+            return Err(failure.told());
         }
     };
     if output.json {

@@ -19,7 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   recinto ask -m ./qwen.gguf \"What is the capital of Peru?\"
   recinto ask -f question.txt --system-file rules.txt
-  cat letter.txt | recinto ask \"Summarise this letter:\"
+  recinto ask \"Summarise this letter:\" - < letter.txt
   recinto ask --json --receipt receipt.json - < question.txt
   recinto ask --completion \"Once upon a time\" --max-tokens 40
 
@@ -56,9 +56,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
     let options = args.answer.options()?;
-    let receipts = args.receipt.target()?;
     let settings = args.model.settings()?;
     settings.model()?;
+    let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
+    let receipts = args.receipt.target(&settings, &others)?;
     let lock = args.model.lock_memory;
     let how = Reading { encoding: args.text.encoding, lock };
     let system = args.answer.system(how, &interrupt)?;
@@ -81,7 +82,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     open::introduce(&screen, local.model(), &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
-    let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))??;
+    let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))?;
+    let reply = reply.map_err(|e| Failure::from(e).with_room(facts.context))?;
     if args.output.json {
         let identity = local.identity();
         let body = envelope::Answer::new(&reply, &identity, &facts);
@@ -90,7 +92,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         screen.answer(&reply.text)?;
     }
     remarks(&screen, &reply, args.output.json);
-    receipts.write(&reply)?;
+    // The answer stands on stdout already.
+    receipts.write(&reply).map_err(Failure::told)?;
     Ok(exit_of(&reply.finish))
 }
 

@@ -10,7 +10,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs},
+    open::{self, ModelArgs, OutputArgs},
     screen::Screen,
     write::Target,
 };
@@ -33,15 +33,15 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Tokens of the prompt
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512)]
     prompt: usize,
 
     /// Tokens to generate after it
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 64)]
     generate: usize,
 
     /// How often each measure is taken
-    #[arg(long, value_name = "R", default_value_t = 3)]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, default_value_t = 3)]
     repeat: usize,
 
     /// Write the measures to this file
@@ -98,8 +98,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             return Err(Failure::usage(format!("{flag} must be 1 or more")));
         }
     }
-    let csv = args.csv.as_deref().map(Target::new).transpose()?;
-    let local = args.model.open()?;
+    let settings = args.model.settings()?;
+    settings.model()?;
+    let read = open::files_read(&settings, &[]);
+    let csv = args.csv.as_deref().map(|path| Target::new(path, &read)).transpose()?;
+    let local = args.model.open_with(&settings)?;
     let model = local.model();
     let facts = model.facts();
     let stop = interrupt.stop();
@@ -116,13 +119,13 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         envelope::print(&mut screen, "bench", body)?;
         return Ok(Exit::Done);
     }
-    screen.line(&format!(
+    screen.row(&format!(
         "{} ({}), level {}, {} threads, prompt {}, generate {}",
         facts.name, facts.architecture, facts.level, facts.threads, args.prompt, args.generate
     ))?;
     for m in &measures {
         let digits = if m.unit == "bytes" { 0 } else { 2 };
-        screen.line(&format!(
+        screen.row(&format!(
             "{:<22} {:>14.digits$} {:<9} {:.digits$} – {:.digits$}",
             m.measure, m.median, m.unit, m.min, m.max
         ))?;

@@ -26,7 +26,8 @@ In the conversation:
   /system TEXT    new instructions; forgets the conversation (without TEXT: none)
   /exit           end (also Ctrl-D)
   //TEXT          a line that begins with /
-Ctrl-C stops an answer; what was said of it stays in the conversation.
+Ctrl-C stops an answer; what was said of it stays in the conversation. When lines are piped in, one
+that fails does not end the rest; the exit code is the worst of all.
 
 Examples:
   recinto chat -m ./qwen.gguf -s \"Answer in Spanish.\"
@@ -61,10 +62,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let options = args.answer.options()?;
-    let receipts = args.receipt.target()?;
+    let settings = args.model.settings()?;
+    settings.model()?;
+    let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
-    let local = args.model.open()?;
+    let local = args.model.open_with(&settings)?;
     let session = local.model().session(&args.answer.session())?;
     open::introduce(&screen, local.model(), &local.model().facts());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -86,6 +89,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     };
     talk.restart()?;
     let lines = Lines::start(how);
+    let mut worst = Exit::Done;
     loop {
         if person {
             talk.screen.say("> ");
@@ -96,7 +100,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 if person {
                     talk.screen.say("\n");
                 }
-                return Ok(Exit::Done);
+                return Ok(worst);
             }
             Err(failure) => {
                 if person {
@@ -107,15 +111,30 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         };
         interrupt.clear();
         match talk.turn(line, &interrupt) {
-            Ok(Turn::End) => return Ok(Exit::Done),
-            Ok(Turn::Next(exit)) if exit == Exit::Done || person => {}
-            Ok(Turn::Next(exit)) => return Ok(exit),
-            // A person can ask again; a script must learn of it.
-            Err(failure) if person && failure.text.is_some() => crate::screen::fail(&failure),
+            Ok(Turn::End) => return Ok(worst),
+            Ok(Turn::Next(_)) if person => {}
+            Ok(Turn::Next(Exit::Interrupted)) => return Ok(Exit::Interrupted),
+            Ok(Turn::Next(exit)) => worst = worse(worst, exit),
+            // The other lines can still be answered. A person has seen it; a script learns of it
+            // by the exit code.
+            Err(failure) if failure.leaves_the_rest() => {
+                crate::screen::fail(&failure);
+                if talk.json && failure.is_untold() {
+                    envelope::fail(&mut talk.screen, "chat", &failure)?;
+                }
+                if !person {
+                    worst = worse(worst, failure.exit);
+                }
+            }
             Err(failure) => return Err(failure),
         }
         interrupt.clear();
     }
+}
+
+/// The exit code that says more: what could not be done goes before what was asked wrongly.
+fn worse(a: Exit, b: Exit) -> Exit {
+    if b as u8 > a as u8 { b } else { a }
 }
 
 /// What comes after a line.
@@ -198,9 +217,10 @@ impl Talk {
         let (session, stop) = (&mut self.session, interrupt.stop());
         let mut reply = self
             .screen
-            .stream(self.streaming, |sink| session.reply(&request, &stop, sink))??;
+            .stream(self.streaming, |sink| session.reply(&request, &stop, sink))?
+            .map_err(|e| Failure::from(e).with_room(self.local.model().facts().context))?;
         self.show(&reply)?;
-        self.receipts.write(&reply)?;
+        self.receipts.write(&reply).map_err(Failure::told)?;
         let exit = ask::exit_of(&reply.finish);
         if reply.finish == Finish::Cancelled && reply.text.is_empty() {
             self.messages.pop();

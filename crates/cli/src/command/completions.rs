@@ -2,7 +2,7 @@
 
 use clap_complete::Shell;
 
-use crate::{args, exit::Exit, failure::Failure, screen::Screen};
+use crate::{args, exit::Exit, failure::Failure, interrupt::Interrupt, screen::Screen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,6 +20,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
+    Interrupt::at_once()?;
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::command(), "recinto", &mut script);
     Screen::new(true, false)?.raw(&script)?;

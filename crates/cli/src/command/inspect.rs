@@ -12,6 +12,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
+    interrupt::Interrupt,
     open::{ArchArgs, OutputArgs},
     screen::Screen,
 };
@@ -55,8 +56,10 @@ struct Kind {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
+    Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let named = args.file.starts_with('~') || args.file.starts_with("path:");
+    let no_file = args.file == "-" || args.file.contains("://");
+    let named = args.file.starts_with('~') || args.file.starts_with("path:") || no_file;
     let name = if named { args.file.clone() } else { format!("path:{}", args.file) };
     let path = recinto_store::resolve(&name)?.weights;
     let file = File::open(&path)?;
@@ -108,19 +111,19 @@ impl Found {
     fn lines(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
         let (path, bytes) = (self.path.display(), self.file.bytes().len());
         let version = self.file.version();
-        screen.line(&format!("file          {path} ({bytes} bytes, GGUF {version})"))?;
-        screen.line(&match &self.architecture {
+        screen.row(&format!("file          {path} ({bytes} bytes, GGUF {version})"))?;
+        screen.row(&match &self.architecture {
             Ok(name) => format!("architecture  {name}: available"),
             Err(why) => format!("architecture  not available: {}", first_line(why)),
         })?;
-        screen.line(&match &self.tokenizer {
+        screen.row(&match &self.tokenizer {
             Ok(tokenizer) => format!("tokenizer     {}", described(tokenizer)),
             Err(why) => format!("tokenizer     not available: {}", first_line(why)),
         })?;
         for note in self.notes() {
-            screen.line(&format!("  note        {note}"))?;
+            screen.row(&format!("  note        {note}"))?;
         }
-        screen.line(&match self.template() {
+        screen.row(&match self.template() {
             Some(text) => format!("template      {} characters", text.chars().count()),
             None => "template      none: texts are continued as they stand".into(),
         })?;
@@ -129,24 +132,26 @@ impl Found {
             screen.line("licence       not stated in the file")?;
         }
         for (key, value) in licences {
-            screen.line(&format!("licence       {value} ({key})"))?;
+            screen.row(&format!("licence       {value} ({key})"))?;
         }
-        screen.line("\ntensors")?;
+        screen.line("")?;
+        screen.line("tensors")?;
         for (name, kind) in self.kinds() {
             let Kind { tensors, values, bytes } = kind;
             let counts = format!("{tensors:>5} {values:>14} values {bytes:>14} bytes");
-            screen.line(&format!("  {name:<6} {counts}"))?;
+            screen.row(&format!("  {name:<6} {counts}"))?;
         }
         if tensors {
             for tensor in self.file.tensors() {
                 let dims: Vec<String> = tensor.dims.iter().map(ToString::to_string).collect();
                 let (name, dtype) = (&tensor.name, tensor.dtype.name());
-                screen.line(&format!("  {name:<40} {dtype:<6} [{}]", dims.join(", ")))?;
+                screen.row(&format!("  {name:<40} {dtype:<6} [{}]", dims.join(", ")))?;
             }
         }
-        screen.line("\nmetadata")?;
+        screen.line("")?;
+        screen.line("metadata")?;
         for (key, value) in self.file.metadata().iter() {
-            screen.line(&format!("  {key} = {}", shown(value)))?;
+            screen.row(&format!("  {key} = {}", shown(value)))?;
         }
         Ok(())
     }

@@ -15,11 +15,13 @@ use crate::{
     screen::Screen,
 };
 
-/// Around data, where the reader sees it.
-const MARKS: [char; 2] = ['⟦', '⟧'];
+/// Around data, where the reader sees it: the first pair of which no part is in the text.
+const MARKS: [[&str; 2]; 4] = [["⟦", "⟧"], ["⦃", "⦄"], ["⟪", "⟫"], ["⁅", "⁆"]];
 
 const EXAMPLES: &str = "\
-Text between ⟦ and ⟧ is data: nothing in it can become a special token.
+Text between ⟦ and ⟧ is data: nothing in it can become a special token. A text that has these
+signs itself is shown with others, which are named on stderr. --json is exact: it has the byte
+ranges.
 
 Examples:
   recinto render -m ./qwen.gguf -s \"Be brief.\" \"¿Qué es esto?\"
@@ -60,7 +62,7 @@ struct Body<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let options = args.answer.options()?;
     let settings = args.model.settings()?;
@@ -95,17 +97,61 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         screen.text(&prompt.text)?;
         return Ok(Exit::Done);
     }
-    let room = prompt.text.len() + 8 * prompt.content.len();
+    let [open, close] = marks(&prompt.text);
+    if open != MARKS[0][0] {
+        screen.note(&format!("data stands between {open} and {close}"));
+    }
+    let room = prompt.text.len() + (open.len() + close.len()) * prompt.content.len();
     let mut marked = Zeroizing::new(String::with_capacity(room));
     let mut end = 0;
     for range in &prompt.content {
         marked.push_str(&prompt.text[end..range.start]);
-        marked.push(MARKS[0]);
+        marked.push_str(&open);
         marked.push_str(&prompt.text[range.clone()]);
-        marked.push(MARKS[1]);
+        marked.push_str(&close);
         end = range.end;
     }
     marked.push_str(&prompt.text[end..]);
     screen.answer(&marked)?;
     Ok(Exit::Done)
+}
+
+/// Marks that `text` does not have.
+fn marks(text: &str) -> [String; 2] {
+    let free = |pair: &&[&str; 2]| !pair.iter().any(|mark| text.contains(mark));
+    if let Some(pair) = MARKS.iter().find(free) {
+        return pair.map(ToOwned::to_owned);
+    }
+    // A text has as many different numbers as its length allows, so one is free.
+    let mut number = 0_u64;
+    loop {
+        let pair = [format!("⟦{number}:"), format!(":{number}⟧")];
+        if !pair.iter().any(|mark| text.contains(mark.as_str())) {
+            return pair;
+        }
+        number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mark_is_in_the_text() {
+        let all: String = MARKS.concat().concat();
+        let cases = [
+            ("plain", "¿qué?".to_owned(), "⟦"),
+            ("the open one", "a ⟦ b".into(), "⦃"),
+            ("the closing one", "⟧".into(), "⦃"),
+            ("two pairs", "⟧⦃".into(), "⟪"),
+            ("all", all.clone(), "⟦0:"),
+            ("numbers too", format!("{all}⟦0: :1⟧"), "⟦2:"),
+        ];
+        for (name, text, want) in cases {
+            let [open, close] = marks(&text);
+            assert_eq!(open, want, "{name}");
+            assert!(!text.contains(&open) && !text.contains(&close), "{name}");
+        }
+    }
 }

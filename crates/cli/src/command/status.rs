@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     envelope::{self, Engine},
     exit::Exit,
-    failure::Failure,
+    failure::{Failure, Told},
     interrupt::Interrupt,
     open::{ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
@@ -97,7 +97,7 @@ struct Body<'a> {
     can_answer: bool,
     settings: &'a Chosen,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    error: Option<Told>,
     #[serde(skip_serializing_if = "Option::is_none")]
     opened: Option<Opened<'a>>,
 }
@@ -116,8 +116,8 @@ struct Opened<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let receipts = args.receipt.target()?;
     let settings = args.model.settings()?;
+    let receipts = args.receipt.target(&settings, &[])?;
     let chosen = Chosen::of(&settings);
     let silent = args.output.quiet && !args.output.json;
     if !args.output.json && !silent {
@@ -146,18 +146,18 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             } else if !silent {
                 model_lines(&mut screen, &chosen, &facts, notes, &reply)?;
             }
-            receipts.write(&reply)?;
+            receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
         }
         Err(failure) => {
             if args.output.json {
-                let error = failure.text.as_deref();
+                let error = Some(failure.tell());
                 let body = Body { can_answer: false, settings: &chosen, error, opened: None };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
                 screen.line("answers       no")?;
             }
-            Err(failure)
+            Err(failure.told())
         }
     }
 }
@@ -172,11 +172,11 @@ fn try_out(local: &Local, interrupt: &Interrupt) -> Result<Reply, Failure> {
 
 fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     let env_file = chosen.env_file.as_deref().unwrap_or("none read");
-    screen.line(&format!("provider      {}", chosen.provider.line()))?;
-    screen.line(&format!("model         {}", chosen.model.line()))?;
-    screen.line(&format!(".env          {env_file}"))?;
+    screen.row(&format!("provider      {}", chosen.provider.line()))?;
+    screen.row(&format!("model         {}", chosen.model.line()))?;
+    screen.row(&format!(".env          {env_file}"))?;
     if chosen.arch_dir.value.is_some() {
-        screen.line(&format!("arch folder   {}", chosen.arch_dir.line()))?;
+        screen.row(&format!("arch folder   {}", chosen.arch_dir.line()))?;
     }
     Ok(())
 }
@@ -231,10 +231,10 @@ fn model_lines(
         ),
     ];
     for (name, value) in rows {
-        screen.line(&format!("{name:<13} {value}"))?;
+        screen.row(&format!("{name:<13} {value}"))?;
         if name == "tokenizer" {
             for note in notes {
-                screen.line(&format!("  note        {note}"))?;
+                screen.row(&format!("  note        {note}"))?;
             }
         }
     }

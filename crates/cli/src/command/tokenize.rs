@@ -2,6 +2,7 @@
 
 use recinto_tokenizer::Tokenizer;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::{
     envelope,
@@ -12,6 +13,10 @@ use crate::{
     open::{self, ModelArgs, OutputArgs},
     screen::Screen,
 };
+
+/// Bytes that are written at a time, and room for the line that goes beyond them.
+const BLOCK: usize = 1 << 16;
+const LINE: usize = 1 << 12;
 
 const EXAMPLES: &str = "\
 Without --special the text is data, as a message's content is: nothing in it can become a special
@@ -56,7 +61,7 @@ struct Body<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
     let model = &settings.model()?.value;
@@ -82,6 +87,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         envelope::print(&mut screen, "tokenize", body)?;
         return Ok(Exit::Done);
     }
+    let mut lines = Zeroizing::new(String::with_capacity(BLOCK + LINE));
     for row in &rows {
         let [start, end] = row.bytes;
         let range = format!("{start}..{end}");
@@ -89,8 +95,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         let bytes = tokenizer.bytes(row.id).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let shown = if bytes.is_empty() { row.piece } else { &text };
-        screen.line(&format!("{:>8}  {range:<14} {shown:?}", row.id))?;
+        let line = Zeroizing::new(format!("{:>8}  {range:<14} {shown:?}\n", row.id));
+        lines.push_str(&line);
+        if lines.len() >= BLOCK {
+            screen.text(&lines)?;
+            lines.clear();
+        }
     }
+    screen.text(&lines)?;
     screen.detail(&format!("{} tokens", rows.len()));
     Ok(Exit::Done)
 }
