@@ -191,9 +191,8 @@ pub fn visible(c: char) -> char {
 
 /// The text on one line: what ends a line, or turns or moves what follows, as an escape.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    let hides = |c: char| {
-        c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let hides =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(hides) {
         return Cow::Borrowed(text);
     }

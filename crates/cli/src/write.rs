@@ -1,7 +1,6 @@
 //! Files that are there whole or not at all.
 
 use std::{
-    cell::RefCell,
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::{fd::AsFd, unix::fs::MetadataExt},
@@ -21,8 +20,6 @@ const LINKS: usize = 40;
 pub struct Target {
     /// The place, links followed.
     path: PathBuf,
-    /// The file beside it that becomes it, made as early as can be.
-    next: RefCell<Option<Temporary>>,
 }
 
 /// A file beside its place; removed unless it got there.
@@ -59,17 +56,15 @@ impl Temporary {
 impl Target {
     /// Checks that `path` can be written, and that it is none of the files in `read`.
     pub fn new(path: &Path, read: &[PathBuf]) -> Result<Target, Failure> {
-        let refuse = |why: String| {
-            Err(Failure::usage(format!("cannot write {}: {why}", path.display())))
-        };
+        let refuse =
+            |why: String| Err(Failure::usage(format!("cannot write {}: {why}", path.display())));
         let place = match place(path) {
             Ok(place) => place,
             Err(why) => return refuse(why),
         };
         if let Ok(there) = fs::metadata(&place) {
-            let same = |other: &fs::Metadata| {
-                (other.dev(), other.ino()) == (there.dev(), there.ino())
-            };
+            let same =
+                |other: &fs::Metadata| (other.dev(), other.ino()) == (there.dev(), there.ino());
             if let Some(other) = read.iter().find(|path| fs::metadata(path).is_ok_and(|m| same(&m)))
             {
                 return refuse(format!("it is the same file as {}", other.display()));
@@ -85,20 +80,18 @@ impl Target {
                 }
             }
         }
+        // Only to see that it can be made. It is not kept: a process that is killed meanwhile
+        // would leave it behind.
         match Temporary::beside(&place) {
-            Ok(next) => Ok(Target { path: place, next: RefCell::new(Some(next)) }),
+            Ok(_) => Ok(Target { path: place }),
             Err(e) => refuse(e.to_string()),
         }
     }
 
     /// Writes `bytes` beside the place, then renames.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let next = match self.next.take() {
-            Some(next) => Ok(next),
-            // The one made at first has been used.
-            None => Temporary::beside(&self.path),
-        };
-        next.and_then(|next| next.become_file(&self.path, bytes))
+        Temporary::beside(&self.path)
+            .and_then(|next| next.become_file(&self.path, bytes))
             .map_err(|e| Failure::running(format!("cannot write {}: {e}", self.path.display())))
     }
 }
@@ -154,12 +147,12 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), bytes);
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
         }
-        drop(Target::new(&path, &[]).unwrap());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left unwritten");
+        let _target = Target::new(&path, &[]).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is there before");
         let gone = dir.path().join("gone");
         fs::create_dir(&gone).unwrap();
         let target = Target::new(&gone.join("r"), &[]).unwrap();
-        fs::remove_dir_all(&gone).unwrap();
+        fs::remove_dir(&gone).unwrap();
         assert!(target.write(b"x").is_err());
         assert!(Target::new(&gone.join("r"), &[]).is_err(), "no folder");
         assert!(Target::new(dir.path(), &[]).is_err(), "a folder");

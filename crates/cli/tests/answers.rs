@@ -99,8 +99,10 @@ fn texts_come_from_anywhere() {
     assert_eq!(plain(&["--encoding", "windows-1252"], Some(latin)), text, "stdin, converted");
     assert_eq!(plain(&[], Some(b"hola")), "hola", "piped");
     assert_eq!(plain(&["-"], Some(b"hola")), "hola", "asked for");
-    assert_eq!(plain(&["Resume:"], Some(b"hola\n")), "Resume:\n\nhola\n", "argument, then stdin");
-    assert_eq!(plain(&["Resume:"], Some(b"")), "Resume:", "nothing piped in");
+    let both = "Resume:\n\nhola\n";
+    assert_eq!(plain(&["Resume:", "-"], Some(b"hola\n")), both, "argument, then stdin");
+    assert_eq!(plain(&["Resume:", "-"], Some(b"")), "Resume:", "nothing piped in");
+    assert_eq!(plain(&["Resume:"], Some(b"hola\n")), "Resume:", "stdin is left alone");
     assert_eq!(plain(&["Resume:", "-f", "nfd.txt"], None), "Resume:\n\nan\u{303}o");
     assert_eq!(plain(&["--", "-x"], None), "-x", "after a double dash");
 }

@@ -16,7 +16,7 @@ use crate::{
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
     options::AnswerArgs,
-    screen::Screen,
+    screen::{self, Screen},
     text::Encoding,
 };
 
@@ -72,7 +72,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     open::introduce(&screen, local.model(), &local.model().facts());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
-        screen.say(&format!("{} — /exit or Ctrl-D ends\n", local.model().facts().name));
+        let facts = local.model().facts();
+        screen.say(&format!("{} — /exit or Ctrl-D ends\n", screen::escaped(&facts.name)));
     }
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let mut talk = Talk {
@@ -118,7 +119,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             // The other lines can still be answered. A person has seen it; a script learns of it
             // by the exit code.
             Err(failure) if failure.leaves_the_rest() => {
-                crate::screen::fail(&failure);
+                screen::fail(&failure);
                 if talk.json && failure.is_untold() {
                     envelope::fail(&mut talk.screen, "chat", &failure)?;
                 }
