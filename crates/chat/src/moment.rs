@@ -69,6 +69,18 @@ impl Moment {
         }
     }
 
+    /// A day of the calendar from `YYYY-MM-DD`; `None` for anything else.
+    pub fn from_date(text: &str) -> Option<Moment> {
+        let mut parts = text.split('-');
+        let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+        let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+        if !(digits(year, 4) && digits(month, 2) && digits(day, 2)) || parts.next().is_some() {
+            return None;
+        }
+        let moment = Moment::day(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+        moment.is_valid().then_some(moment)
+    }
+
     pub(crate) fn is_valid(self) -> bool {
         (1..=9999).contains(&self.year)
             && (1..=12).contains(&self.month)

@@ -19,6 +19,8 @@ pub(crate) struct Bound {
     pub machine: Machine,
     /// Norm scales and biases, by tensor; everything one-dimensional that the program reads.
     vectors: Vec<Option<Box<[f32]>>>,
+    /// For each instruction, how many from it on run as one (see [`linear_group`]).
+    groups: Vec<usize>,
     /// Index of the last attention step: after it only wanted rows are computed.
     last_attend: Option<usize>,
 }
@@ -96,7 +98,9 @@ impl Bound {
         }
         let last_attend =
             program.instructions.iter().rposition(|i| matches!(i.op, Op::Attend { .. }));
-        Ok(Bound { file, program, machine, vectors, last_attend })
+        let steps = &program.instructions;
+        let groups = (0..steps.len()).map(|index| linear_group(&steps[index..])).collect();
+        Ok(Bound { file, program, machine, vectors, groups, last_attend })
     }
 
     /// Runs one block. The output rows (`wanted` of them) are in the returned range of
@@ -126,7 +130,7 @@ impl Bound {
                 buffers.keep_last(block.wanted);
                 rows = Span { n: block.wanted, start: rows.start + rows.n - block.wanted };
             }
-            let group = linear_group(&instructions[index..]);
+            let group = self.groups[index];
             if group > 1 && !block.checked {
                 self.linear(&instructions[index..index + group], rows, buffers, stop)?;
                 index += group;

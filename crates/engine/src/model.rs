@@ -17,7 +17,7 @@ use crate::{
     digest::{self, Digests, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
-    session::{Session, SessionOptions},
+    session::{Session, SessionOptions, position_bytes},
 };
 
 /// How a model is opened.
@@ -271,11 +271,7 @@ impl Model {
             numerics: NUMERICS,
             version: VERSION,
             load_ms: self.0.load.as_secs_f64() * 1e3,
-            kv_bytes_per_position: program
-                .caches
-                .iter()
-                .map(|cache| cache.kv_heads * (cache.key_dim + cache.value_dim) * 2)
-                .sum(),
+            kv_bytes_per_position: program.caches.iter().map(position_bytes).sum(),
         }
     }
 }

@@ -50,26 +50,6 @@ pub struct Options {
 /// Longest deadline; beyond it the clock itself would overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A day of the calendar from `YYYY-MM-DD`.
-pub(crate) fn day(text: &str) -> Option<Moment> {
-    let mut parts = text.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let digits = |text: &str, n| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
-    if !(digits(year, 4) && digits(month, 2) && digits(day, 2)) || parts.next().is_some() {
-        return None;
-    }
-    let (year, month, day): (u16, u8, u8) =
-        (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let longest = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u8::from(leap),
-        _ => 31,
-    };
-    let real = year > 0 && (1..=12).contains(&month) && (1..=longest).contains(&day);
-    real.then(|| Moment::day(year, month, day))
-}
-
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -233,7 +213,7 @@ impl Options {
         if self.deadline.is_some_and(|time| time > LONGEST) {
             return bad("deadline", "a year or less");
         }
-        if self.date.as_deref().is_some_and(|date| day(date).is_none()) {
+        if self.date.as_deref().is_some_and(|date| Moment::from_date(date).is_none()) {
             return bad("date", "a day as YYYY-MM-DD");
         }
         if self.stop.iter().any(String::is_empty) {

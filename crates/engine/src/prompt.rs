@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use crate::{
     error::{Error, Kind, guarded},
     model::Model,
-    options::{Options, day},
+    options::Options,
 };
 
 /// What is asked.
@@ -148,7 +148,7 @@ fn render_options(request: &Request, settings: &Options) -> Result<RenderOptions
         options.variables.insert("enable_thinking".into(), thinking.into());
     }
     if let Some(date) = &settings.date {
-        options.date = Some(day(date).ok_or_else(|| {
+        options.date = Some(Moment::from_date(date).ok_or_else(|| {
             Error::new(Kind::Request, "option `date` must be a day as YYYY-MM-DD")
         })?);
     }

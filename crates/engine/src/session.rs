@@ -243,10 +243,15 @@ impl Session {
     }
 }
 
-/// Bytes of one page of one layer's keys and values.
-fn page_bytes(shape: &Cache) -> usize {
+/// Bytes of one position of one layer's keys and values, two a value.
+pub(crate) fn position_bytes(shape: &Cache) -> usize {
     let width = shape.key_dim.saturating_add(shape.value_dim).saturating_mul(shape.kv_heads);
-    width.saturating_mul(2 * PAGE)
+    width.saturating_mul(2)
+}
+
+/// Bytes of one page of the same.
+fn page_bytes(shape: &Cache) -> usize {
+    position_bytes(shape).saturating_mul(PAGE)
 }
 
 /// Which of the two reasons stopped a block.
