@@ -35,6 +35,7 @@ pub(crate) const TABLE: Table = Table {
     q4_k: dot256::Q4_K,
     q5_k: dot256::Q5_K,
     q6_k: dot256::Q6_K,
+    interleaved: crate::table::in_order_only,
     quantize_a32: quantize::a32,
     quantize_b256: quantize::b256,
     rms_norm: norm::rms_norm,

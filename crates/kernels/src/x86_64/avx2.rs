@@ -1,7 +1,7 @@
 //! The AVX2 level: its table, and the portable loops compiled for it.
 
 use super::wide::widened;
-use super::{avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256};
+use super::{avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256, avx2_sixteen};
 use crate::level::Level;
 use crate::table::{Linear, Table};
 
@@ -23,6 +23,7 @@ pub(super) const TABLE: Table = Table {
     q4_k: Linear { dot: avx2_dot256::dot_q4_k, gemm: avx2_gemm256::gemm_q4_k },
     q5_k: Linear { dot: avx2_dot256::dot_q5_k, gemm: avx2_gemm256::gemm_q5_k },
     q6_k: Linear { dot: avx2_dot256::dot_q6_k, gemm: avx2_gemm256::gemm_q6_k },
+    interleaved: avx2_sixteen::products,
     quantize_a32,
     quantize_b256,
     rms_norm,

@@ -29,7 +29,7 @@ pub(super) fn half_floats(line: &Line, h: usize) -> __m256 {
 /// Writes half `h` of a line.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn put(line: &mut Line, h: usize, x: __m256i) {
+pub(super) fn put(line: &mut Line, h: usize, x: __m256i) {
     let to: &mut [u8; 32] = line.0[h * 32..].first_chunk_mut().expect("half a line");
     // SAFETY: 32 writable bytes; the store asks for no alignment.
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), x) }

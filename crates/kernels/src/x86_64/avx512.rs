@@ -4,12 +4,19 @@
 
 use super::wide::widened;
 use super::{avx2, avx512_gemm, avx512_gemm256};
+use recinto_quant::DType;
+
 use crate::level::Level;
-use crate::table::{Linear, Table};
+use crate::table::{Interleaved, Linear, Table};
 
 widened!("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c");
 
 const BELOW: Table = avx2::TABLE;
+
+/// Dots of interleaved groups are AVX2's; a matrix product puts the rows back in order first.
+fn interleaved(dtype: DType) -> Interleaved {
+    Interleaved { gemm: None, ..(BELOW.interleaved)(dtype) }
+}
 
 /// The functions of this level.
 pub(super) const TABLE: Table = Table {
@@ -22,6 +29,7 @@ pub(super) const TABLE: Table = Table {
     q4_k: Linear { gemm: avx512_gemm256::gemm_q4_k, ..BELOW.q4_k },
     q5_k: Linear { gemm: avx512_gemm256::gemm_q5_k, ..BELOW.q5_k },
     q6_k: Linear { gemm: avx512_gemm256::gemm_q6_k, ..BELOW.q6_k },
+    interleaved,
     quantize_a32,
     quantize_b256,
     rms_norm,
