@@ -32,6 +32,14 @@ fn line<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> __m256i {
     load(part(unit, at + 32 * h))
 }
 
+/// Asks for the line at `x`; large units spread this out, for a burst of requests would wait for
+/// a place to queue.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn ahead_of(x: *const u8) {
+    _mm_prefetch::<_MM_HINT_T0>(x.cast());
+}
+
 /// Half `h` of the halves at `at`, as floats.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
@@ -44,7 +52,8 @@ fn floats<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> __m256 {
 #[target_feature(enable = "avx2")]
 fn four(q: &[i8], at: usize) -> __m256i {
     let four: &[i8; 4] = q[at..].first_chunk().expect("whole steps");
-    _mm256_set1_epi32(i32::from_le_bytes(four.map(|x| x as u8)))
+    // SAFETY: four readable bytes, read as they lie.
+    _mm256_set1_epi32(unsafe { four.as_ptr().cast::<i32>().read_unaligned() })
 }
 
 /// Two neighbouring sums from `at` on, everywhere.
@@ -69,6 +78,23 @@ fn split(x: __m256i) -> (__m256i, __m256i) {
 fn bit(x: __m256i, k: usize) -> __m256i {
     let count = _mm_cvtsi32_si128(k.abs_diff(4) as i32);
     let moved = if k < 4 { _mm256_sll_epi16(x, count) } else { _mm256_srl_epi16(x, count) };
+    _mm256_and_si256(moved, _mm256_set1_epi8(16))
+}
+
+/// Bit `2I + TOP` of each byte, as 16.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fifth<const I: usize, const TOP: usize>(x: __m256i) -> __m256i {
+    let moved = match 2 * I + TOP {
+        0 => _mm256_slli_epi16::<4>(x),
+        1 => _mm256_slli_epi16::<3>(x),
+        2 => _mm256_slli_epi16::<2>(x),
+        3 => _mm256_slli_epi16::<1>(x),
+        4 => x,
+        5 => _mm256_srli_epi16::<1>(x),
+        6 => _mm256_srli_epi16::<2>(x),
+        _ => _mm256_srli_epi16::<3>(x),
+    };
     _mm256_and_si256(moved, _mm256_set1_epi8(16))
 }
 
@@ -247,46 +273,95 @@ fn neighbours(x: __m256i, j: usize) -> __m256i {
     _mm256_shuffle_epi8(x, _mm256_add_epi32(base, place))
 }
 
-/// Integer sums of half `h` of a Q4_K or Q5_K unit: products, minima.
+/// Scaled products of groups `2I` and `2I + 1` of both halves, from the nibbles (and fifth bits)
+/// at `unit` and the activations at `q`. Pointers and a count the compiler does not know, because
+/// it would unroll the steps, bring all loads forward and put them on the stack.
+///
+/// # Safety
+/// `unit` has the eight lines of the two groups, `high` eight lines of fifth bits where `FIVE`,
+/// `q` 64 activations.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn two_groups<const FIVE: bool, const I: usize>(
+    unit: *const u8,
+    high: *const u8,
+    q: *const i8,
+    scales: [[__m256i; 2]; 2],
+) -> [__m256i; 2] {
+    let mask = _mm256_set1_epi8(15);
+    let steps = std::hint::black_box(if FIVE { 4 } else { 8 });
+    let mut isum = [_mm256_setzero_si256(); 2];
+    for part in 0..1 + usize::from(FIVE) {
+        let mut pairs = [[_mm256_setzero_si256(); 2]; 2];
+        for m in part * steps..(part + 1) * steps {
+            // SAFETY: the caller has these lines and activations.
+            unsafe {
+                ahead_of(unit.wrapping_add(64 * m + AHEAD));
+                let x = [
+                    _mm256_set1_epi32(q.add(4 * m).cast::<i32>().read_unaligned()),
+                    _mm256_set1_epi32(q.add(32 + 4 * m).cast::<i32>().read_unaligned()),
+                ];
+                for h in 0..2 {
+                    let both = _mm256_loadu_si256(unit.add(64 * m + 32 * h).cast());
+                    let mut low = _mm256_and_si256(both, mask);
+                    let mut top = _mm256_and_si256(_mm256_srli_epi16::<4>(both), mask);
+                    if FIVE {
+                        let high = _mm256_loadu_si256(high.add(64 * m + 32 * h).cast());
+                        low = _mm256_or_si256(low, fifth::<I, 0>(high));
+                        top = _mm256_or_si256(top, fifth::<I, 1>(high));
+                    }
+                    pairs[h][0] = _mm256_add_epi16(pairs[h][0], _mm256_maddubs_epi16(low, x[0]));
+                    pairs[h][1] = _mm256_add_epi16(pairs[h][1], _mm256_maddubs_epi16(top, x[1]));
+                }
+            }
+        }
+        for h in 0..2 {
+            for g in 0..2 {
+                let scaled = _mm256_madd_epi16(pairs[h][g], scales[h][g]);
+                isum[h] = _mm256_add_epi32(isum[h], scaled);
+            }
+        }
+    }
+    isum
+}
+
+/// Integer sums of both halves of a Q4_K or Q5_K unit: products, minima.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sums_k<const N: usize, const FIVE: bool>(
     unit: &[u8; N],
-    h: usize,
     q: &[i8; 256],
     sums: &[i16; SUMS],
-) -> (__m256i, __m256i) {
-    let (scales, minima) = scales_minima(unit, h);
-    let mut isum = _mm256_setzero_si256();
-    for i in 0..4 {
-        let mut pairs = [[_mm256_setzero_si256(); 2]; 2];
-        for m in 0..8 {
-            let (mut low, mut top) = split(line(unit, quants(FIVE) + 64 * (8 * i + m), h));
-            if FIVE {
-                let high = line(unit, FIFTHS + 64 * m, h);
-                low = _mm256_or_si256(low, bit(high, 2 * i));
-                top = _mm256_or_si256(top, bit(high, 2 * i + 1));
+) -> ([__m256i; 2], [__m256i; 2]) {
+    const { assert!(N == quants(FIVE) + 32 * 64) };
+    let of = [scales_minima(unit, 0), scales_minima(unit, 1)];
+    let mut isum = [_mm256_setzero_si256(); 2];
+    let mut msum = isum;
+    macro_rules! two_groups {
+        ($i:literal) => {
+            let mut scales = [[_mm256_setzero_si256(); 2]; 2];
+            for h in 0..2 {
+                let (s, m) = (of[h].0[$i / 2], of[h].1[$i / 2]);
+                scales[h] = [twice(s, $i % 2 * 2), twice(s, $i % 2 * 2 + 1)];
+                let weighed = _mm256_madd_epi16(neighbours(m, $i % 2 * 2), two(sums, 16 + 2 * $i));
+                msum[h] = _mm256_add_epi32(msum[h], weighed);
             }
-            // Q5_K: four steps fit 16 bits, so two sums.
-            let part = if FIVE { m / 4 } else { 0 };
-            let low = _mm256_maddubs_epi16(low, four(q, 64 * i + 4 * m));
-            let top = _mm256_maddubs_epi16(top, four(q, 64 * i + 32 + 4 * m));
-            pairs[0][part] = _mm256_add_epi16(pairs[0][part], low);
-            pairs[1][part] = _mm256_add_epi16(pairs[1][part], top);
-        }
-        for g in 0..2 {
-            let j = 2 * i + g;
-            let scale = twice(scales[j / 4], j % 4);
-            for part in 0..1 + usize::from(FIVE) {
-                isum = _mm256_add_epi32(isum, _mm256_madd_epi16(pairs[g][part], scale));
+            // SAFETY: the unit is as long as was asserted: eight lines for each `$i`, after them
+            // nothing; the fifth bits are eight lines before; 256 activations.
+            let more = unsafe {
+                let lines = unit.as_ptr().add(quants(FIVE) + 512 * $i);
+                let (high, q) = (unit.as_ptr().add(FIFTHS), q.as_ptr().add(64 * $i));
+                two_groups::<FIVE, $i>(lines, high, q, scales)
+            };
+            for h in 0..2 {
+                isum[h] = _mm256_add_epi32(isum[h], more[h]);
             }
-        }
+        };
     }
-    let mut msum = _mm256_setzero_si256();
-    for i in 0..4 {
-        let weighed = _mm256_madd_epi16(neighbours(minima[i / 2], i % 2 * 2), two(sums, 16 + 2 * i));
-        msum = _mm256_add_epi32(msum, weighed);
-    }
+    two_groups!(0);
+    two_groups!(1);
+    two_groups!(2);
+    two_groups!(3);
     (isum, msum)
 }
 
@@ -311,15 +386,14 @@ macro_rules! dot_k {
             let mut acc = [[_mm256_setzero_ps(); 2]; 4];
             for b in 0..units.len() {
                 let unit = &units[b];
-                unit_ahead(unit);
                 let d = _mm256_set1_ps(ds[b]);
+                let (isum, msum) = sums_k::<$unit, $five>(unit, &qs[b], &sums[b]);
                 for h in 0..2 {
-                    let (isum, msum) = sums_k::<$unit, $five>(unit, h, &qs[b], &sums[b]);
                     let acc = &mut acc[b % 4][h];
                     let scale = _mm256_mul_ps(floats(unit, 0, h), d);
-                    *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
+                    *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[h]), scale, *acc);
                     let scale = _mm256_mul_ps(floats(unit, 32, h), d);
-                    *acc = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(msum), scale, *acc);
+                    *acc = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(msum[h]), scale, *acc);
                 }
             }
             put_rows(acc, out);
@@ -368,6 +442,61 @@ fn signed_twice(x: __m256i, j: usize) -> __m256i {
     _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(x, _mm256_add_epi32(base, place)))
 }
 
+/// Scaled products of four groups of sixteen of half `h`: the first or last (`LAST`) halves of
+/// the groups of 32 of part `t`. Four steps each, two of which fit 16 bits. Pointers for the
+/// reason [`two_groups`] gives.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn quarter_six(unit: &[u8; 3360], h: usize, t: usize, last: usize, q: &[i8; 256]) -> __m256i {
+    let (mask, upper) = (_mm256_set1_epi8(15), _mm256_set1_epi8(48));
+    let mut isum = _mm256_setzero_si256();
+    let mut scales = [_mm256_setzero_si256(); 4];
+    for g in 0..4 {
+        let j = 8 * t + 2 * g + last;
+        scales[g] = signed_twice(line(unit, SIX.0 + 64 * (j / 4), h), j % 4);
+    }
+    assert!(t < 2 && last < 2 && h < 2);
+    let steps = std::hint::black_box(2);
+    for two in 0..2 {
+        let mut pairs = [_mm256_setzero_si256(); 4];
+        for step in 0..steps {
+            let m = 4 * last + 2 * two + step;
+            // SAFETY: `m` is below 8, so these are lines of the unit and steps of `q`.
+            unsafe {
+                let line = |at: usize| {
+                    let at = unit.as_ptr().add(at + 32 * h);
+                    ahead_of(at.wrapping_add(AHEAD));
+                    _mm256_loadu_si256(at.cast())
+                };
+                let four = |g: usize| {
+                    let at = q.as_ptr().add(128 * t + 32 * g + 4 * m);
+                    _mm256_set1_epi32(at.cast::<i32>().read_unaligned())
+                };
+                let high = line(SIX.1 + 64 * (8 * t + m));
+                let first = line(SIX.2 + 64 * (16 * t + m));
+                let second = line(SIX.2 + 64 * (16 * t + 8 + m));
+                let join = |low, high| _mm256_or_si256(low, _mm256_and_si256(high, upper));
+                let low = |x| _mm256_and_si256(x, mask);
+                let top = |x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask);
+                let w = [
+                    join(low(first), _mm256_slli_epi16::<4>(high)),
+                    join(low(second), _mm256_slli_epi16::<2>(high)),
+                    join(top(first), high),
+                    join(top(second), _mm256_srli_epi16::<2>(high)),
+                ];
+                for g in 0..4 {
+                    let more = _mm256_maddubs_epi16(w[g], four(g));
+                    pairs[g] = _mm256_add_epi16(pairs[g], more);
+                }
+            }
+        }
+        for g in 0..4 {
+            isum = _mm256_add_epi32(isum, _mm256_madd_epi16(pairs[g], scales[g]));
+        }
+    }
+    isum
+}
+
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn dot_q6_k(group: &[u8], a: &Acts<'_>, out: &mut [f32; TILE]) {
     let units = group.as_chunks::<3360>().0;
@@ -377,32 +506,14 @@ pub(super) fn dot_q6_k(group: &[u8], a: &Acts<'_>, out: &mut [f32; TILE]) {
     let mut acc = [[_mm256_setzero_ps(); 2]; 4];
     for b in 0..units.len() {
         let (unit, q) = (&units[b], &qs[b]);
-        unit_ahead(unit);
         let d = _mm256_set1_ps(ds[b]);
         for h in 0..2 {
             let mut isum = _mm256_setzero_si256();
-            let mut msum = _mm256_setzero_si256();
-            for t in 0..2 {
-                // Groups of sixteen: four steps each, two of which fit 16 bits.
-                for half in 0..2 {
-                    let mut pairs = [[_mm256_setzero_si256(); 2]; 4];
-                    for m in 0..4 {
-                        let w = sixes(unit, h, t, 4 * half + m);
-                        for g in 0..4 {
-                            let x = four(q, 128 * t + 32 * g + 16 * half + 4 * m);
-                            let more = _mm256_maddubs_epi16(w[g], x);
-                            pairs[g][m / 2] = _mm256_add_epi16(pairs[g][m / 2], more);
-                        }
-                    }
-                    for g in 0..4 {
-                        let j = 8 * t + 2 * g + half;
-                        let scale = signed_twice(line(unit, SIX.0 + 64 * (j / 4), h), j % 4);
-                        for pairs in pairs[g] {
-                            isum = _mm256_add_epi32(isum, _mm256_madd_epi16(pairs, scale));
-                        }
-                    }
-                }
+            for part in 0..4 {
+                let more = quarter_six(unit, h, part / 2, part % 2, q);
+                isum = _mm256_add_epi32(isum, more);
             }
+            let mut msum = _mm256_setzero_si256();
             for i in 0..8 {
                 let weighed = _mm256_madd_epi16(six_pair(unit, i, h), two(&sums[b], 2 * i));
                 msum = _mm256_add_epi32(msum, weighed);
