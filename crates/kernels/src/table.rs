@@ -8,9 +8,9 @@ use recinto_quant::DType;
 
 use crate::acts::Acts;
 use crate::all;
+use crate::interleave::take_row;
 use crate::level::Level;
 use crate::rope::Pairs;
-use crate::interleave::take_row;
 use crate::scratch::{Wiped, Work};
 
 /// Rows a matrix product takes at a time.

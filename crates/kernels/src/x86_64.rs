@@ -13,6 +13,7 @@ mod avx2_gemm256;
 mod avx2_lanes;
 mod avx2_panel;
 mod avx2_sixteen;
+mod avx2_words;
 mod avx512;
 mod avx512_gemm;
 mod avx512_gemm256;

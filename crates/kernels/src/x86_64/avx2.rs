@@ -1,7 +1,9 @@
 //! The AVX2 level: its table, and the portable loops compiled for it.
 
 use super::wide::widened;
-use super::{avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256, avx2_sixteen};
+use super::{
+    avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256, avx2_sixteen,
+};
 use crate::level::Level;
 use crate::table::{Linear, Table};
 

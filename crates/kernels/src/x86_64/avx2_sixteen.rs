@@ -67,7 +67,7 @@ fn two(sums: &[i16; SUMS], at: usize) -> __m256i {
 /// Low and high nibbles of a line.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn split(x: __m256i) -> (__m256i, __m256i) {
+pub(super) fn split(x: __m256i) -> (__m256i, __m256i) {
     let mask = _mm256_set1_epi8(15);
     (_mm256_and_si256(x, mask), _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask))
 }
@@ -556,67 +556,84 @@ panel32!(panel_q5_0, 352, |u: &[u8; 352], h| nibbles32(u, 96, Some(32), h), None
 panel32!(panel_q5_1, 384, |u: &[u8; 384], h| nibbles32(u, 128, Some(64), h), Some(32));
 panel32!(panel_q8_0, 544, |u: &[u8; 544], h| bytes32(u, 32, h), None);
 
-macro_rules! panel_k {
-    ($name:ident, $unit:literal, $five:literal) => {
+/// The panel lines of a Q4_K or Q5_K (`FIVE`) unit.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn two_panel<const N: usize, const FIVE: bool>(
+    unit: &[u8; N],
+    lines: &mut [Line; GROUPS32.all],
+) {
+    for h in 0..2 {
+        macro_rules! two_groups {
+            ($i:literal) => {
+                for m in 0..8 {
+                    let from = quants(FIVE) + 64 * (8 * $i + m);
+                    let (mut low, mut top) = split(line(unit, from, h));
+                    if FIVE {
+                        let high = line(unit, FIFTHS + 64 * m, h);
+                        low = _mm256_or_si256(low, fifth::<$i, 0>(high));
+                        top = _mm256_or_si256(top, fifth::<$i, 1>(high));
+                    }
+                    put(&mut lines[16 * $i + m], h, low);
+                    put(&mut lines[16 * $i + 8 + m], h, top);
+                }
+            };
+        }
+        two_groups!(0);
+        two_groups!(1);
+        two_groups!(2);
+        two_groups!(3);
+        let (scales, minima) = scales_minima(unit, h);
+        for j in 0..8 {
+            put(&mut lines[64 + j], h, twice(scales[j / 4], j % 4));
+        }
+        for i in 0..4 {
+            put(&mut lines[72 + i], h, neighbours(minima[i / 2], i % 2 * 2));
+        }
+        put(&mut lines[76], h, _mm256_castps_si256(floats(unit, 0, h)));
+        put(&mut lines[77], h, _mm256_castps_si256(floats(unit, 32, h)));
+    }
+}
+
+/// The panel lines of a Q6_K unit.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn six_panel(unit: &[u8; 3360], lines: &mut [Line; GROUPS16.all]) {
+    for h in 0..2 {
+        for t in 0..2 {
+            for m in 0..8 {
+                for (g, w) in sixes(unit, h, t, m).into_iter().enumerate() {
+                    put(&mut lines[8 * (4 * t + g) + m], h, w);
+                }
+            }
+        }
+        for j in 0..16 {
+            let scales = line(unit, SIX.0 + 64 * (j / 4), h);
+            put(&mut lines[64 + j], h, signed_twice(scales, j % 4));
+        }
+        for i in 0..8 {
+            put(&mut lines[80 + i], h, six_pair(unit, i, h));
+        }
+        put(&mut lines[88], h, _mm256_castps_si256(floats(unit, 0, h)));
+    }
+}
+
+macro_rules! panel256 {
+    ($name:ident, $unit:literal, $layout:ident, $panel:expr) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(group: &[u8], _: usize, lines: &mut [Line]) {
-            let units = group.as_chunks::<$unit>().0;
-            for (unit, lines) in units.iter().zip(lines.as_chunks_mut::<{ GROUPS32.all }>().0) {
+            let lines = lines.as_chunks_mut::<{ $layout.all }>().0;
+            for (unit, lines) in group.as_chunks::<$unit>().0.iter().zip(lines) {
                 unit_ahead(unit);
-                for h in 0..2 {
-                    for at in 0..32 {
-                        let (i, m) = (at / 8, at % 8);
-                        let (mut low, mut top) = split(line(unit, quants($five) + 64 * at, h));
-                        if $five {
-                            let high = line(unit, FIFTHS + 64 * m, h);
-                            low = _mm256_or_si256(low, bit(high, 2 * i));
-                            top = _mm256_or_si256(top, bit(high, 2 * i + 1));
-                        }
-                        put(&mut lines[16 * i + m], h, low);
-                        put(&mut lines[16 * i + 8 + m], h, top);
-                    }
-                    let (scales, minima) = scales_minima(unit, h);
-                    for j in 0..8 {
-                        put(&mut lines[64 + j], h, twice(scales[j / 4], j % 4));
-                    }
-                    for i in 0..4 {
-                        put(&mut lines[72 + i], h, neighbours(minima[i / 2], i % 2 * 2));
-                    }
-                    put(&mut lines[76], h, _mm256_castps_si256(floats(unit, 0, h)));
-                    put(&mut lines[77], h, _mm256_castps_si256(floats(unit, 32, h)));
-                }
+                $panel(unit, lines);
             }
         }
     };
 }
 
-panel_k!(panel_q4_k, 2304, false);
-panel_k!(panel_q5_k, 2816, true);
-
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn panel_q6_k(group: &[u8], _: usize, lines: &mut [Line]) {
-    let units = group.as_chunks::<3360>().0;
-    for (unit, lines) in units.iter().zip(lines.as_chunks_mut::<{ GROUPS16.all }>().0) {
-        unit_ahead(unit);
-        for h in 0..2 {
-            for t in 0..2 {
-                for m in 0..8 {
-                    for (g, w) in sixes(unit, h, t, m).into_iter().enumerate() {
-                        put(&mut lines[8 * (4 * t + g) + m], h, w);
-                    }
-                }
-            }
-            for j in 0..16 {
-                let scales = line(unit, SIX.0 + 64 * (j / 4), h);
-                put(&mut lines[64 + j], h, signed_twice(scales, j % 4));
-            }
-            for i in 0..8 {
-                put(&mut lines[80 + i], h, six_pair(unit, i, h));
-            }
-            put(&mut lines[88], h, _mm256_castps_si256(floats(unit, 0, h)));
-        }
-    }
-}
+panel256!(panel_q4_k, 2304, GROUPS32, two_panel::<2304, false>);
+panel256!(panel_q5_k, 2816, GROUPS32, two_panel::<2816, true>);
+panel256!(panel_q6_k, 3360, GROUPS16, six_panel);
 
 /// This level's products over interleaved groups.
 pub(super) fn products(dtype: DType) -> Interleaved {
