@@ -19,6 +19,7 @@ mod avx2_twos;
 mod avx512;
 mod avx512_gemm;
 mod avx512_gemm256;
+mod avx512_gemm_more;
 mod wide;
 
 use crate::level::Level;
