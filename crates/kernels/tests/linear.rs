@@ -166,6 +166,44 @@ fn the_largest_sums_do_not_overflow() {
     }
 }
 
+/// One row for each byte that MXFP4 can store as its scale's exponent.
+#[test]
+fn every_exponent_of_mxfp4() {
+    let (rows, cols, n) = (256, 5 * 32, 4);
+    let mut random = Random(6);
+    let mut bytes = random.bytes(rows * 5 * 17);
+    for (i, block) in bytes.chunks_exact_mut(17).enumerate() {
+        block[0] = (i / 5) as u8;
+    }
+    let w = Rows::new(&bytes, DType::MXFP4, rows, cols).unwrap();
+    let mut x: Vec<f32> = (0..n * cols).map(|_| random.below(255) as f32 - 127.0).collect();
+    x.iter_mut().step_by(32).for_each(|x| *x = -127.0);
+    let slow = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    let plain = product(&slow, w, None, &x, 1);
+    for (name, machine) in machines() {
+        for chunk in [1, n] {
+            let got = product(&machine, w, None, &x, chunk);
+            same(&got, &plain).unwrap_or_else(|e| panic!("{name} {chunk}: {e}"));
+            for (i, got) in got.iter().enumerate() {
+                let (p, e) = (i / rows, i % rows);
+                if e > 240 {
+                    continue; // a partial sum may be beyond f32
+                }
+                let mut sum = 0;
+                for (j, x) in x[p * cols..(p + 1) * cols].iter().enumerate() {
+                    let byte = bytes[(e * 5 + j / 32) * 17 + 1 + j % 16];
+                    let code = byte >> (j % 32 / 16 * 4) & 15;
+                    let number = recinto_quant::MXFP4_NUMBERS[usize::from(code)];
+                    sum += i32::from(number) * *x as i32;
+                }
+                // Every partial sum is a whole number below 2²⁴ times one power of two.
+                let want = (f64::from(sum) * 2f64.powi(e as i32 - 128)) as f32;
+                assert_eq!(got.to_bits(), want.to_bits(), "{name} {chunk}: exponent {e}");
+            }
+        }
+    }
+}
+
 #[test]
 fn same_bits_everywhere() {
     let machines = machines();

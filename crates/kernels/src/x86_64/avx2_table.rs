@@ -68,16 +68,17 @@ fn sums_mx4(block: &[u8; 17], q: &[i8; 32]) -> __m256i {
     _mm256_madd_epi16(_mm256_maddubs_epi16(mx4(block), load_i8(q)), _mm256_set1_epi16(1))
 }
 
-/// Half the scales of four blocks of MXFP4: see [`half_exponent_to_f32`].
+/// Half the scales of four blocks of MXFP4, as [`half_exponent_to_f32`] without a choice: the bits
+/// of the subnormal ones, 2²¹ · 2^e up to e = 2, are the larger ones up to there only.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn half_scales(blocks: &[[u8; 17]; 4]) -> __m128 {
-    let byte = |i: usize| i32::from(blocks[i][0]);
-    let e = _mm_setr_epi32(byte(0), byte(1), byte(2), byte(3));
-    let normal = _mm_slli_epi32::<23>(_mm_sub_epi32(e, _mm_set1_epi32(1)));
-    let subnormal = _mm_sllv_epi32(_mm_set1_epi32(0x0020_0000), e);
-    let small = _mm_cmpgt_epi32(_mm_set1_epi32(2), e);
-    _mm_castsi128_ps(_mm_blendv_epi8(normal, subnormal, small))
+    let bytes = [blocks[0][0], blocks[1][0], blocks[2][0], blocks[3][0]];
+    let e = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(i32::from_le_bytes(bytes)));
+    let normal = _mm_sub_epi32(_mm_slli_epi32::<23>(e), _mm_set1_epi32(1 << 23));
+    let small = _mm_min_epi32(e, _mm_set1_epi32(2));
+    let subnormal = _mm_sllv_epi32(_mm_set1_epi32(1 << 21), small);
+    _mm_castsi128_ps(_mm_max_epi32(normal, subnormal))
 }
 
 /// One type of 32-blocks: bytes of a block, its sums, its scale, those of four blocks, and log2 of
