@@ -40,6 +40,7 @@ pub(crate) const TABLE: Table = Table {
     iq4_nl: dot32::IQ4_NL,
     iq4_xs: dot256::IQ4_XS,
     mxfp4: dot32::MXFP4,
+    interleaved: crate::table::in_order_only,
     quantize_a32: quantize::a32,
     quantize_b256: quantize::b256,
     rms_norm: norm::rms_norm,

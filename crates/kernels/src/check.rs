@@ -4,6 +4,7 @@
 use recinto_quant::{DType, Form, LAYOUTS};
 
 use crate::acts::{Acts, SUMS};
+use crate::interleave::interleave;
 use crate::kv::PAGE;
 use crate::level::Level;
 use crate::rope::Pairs;
@@ -50,7 +51,7 @@ fn same(a: &[f32], b: &[f32]) -> bool {
 fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     let layout = dtype.layout();
     let mut all: Vec<u8> =
-        (0..ROWS * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
+        (0..TILE * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
     let scales: &[usize] = match dtype {
         DType::F32 | DType::F16 | DType::BF16 | DType::MXFP4 => &[],
         DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4NL | DType::IQ4XS => &[0],
@@ -81,10 +82,14 @@ fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) 
     let mut x = bytes.values(N * cols);
     x[..cols].fill(1.0); // the largest sums
     let (mut q, mut d) = (vec![0; N * cols], vec![0.0; N * blocks]);
-    let (mut s, mut sums) = (vec![0; N * blocks], vec![0; N * blocks * SUMS]);
+    let (mut s, mut sums) = (vec![0; 2 * N * blocks], vec![0; N * blocks * SUMS]);
     match form {
         Form::F32 => {}
-        Form::A32 => slow.quantize_a32(&x, &mut q, &mut d, &mut s),
+        Form::A32 => (0..N).for_each(|p| {
+            let (x, q) = (&x[p * cols..][..cols], &mut q[p * cols..][..cols]);
+            let (d, s) = (&mut d[p * blocks..][..blocks], &mut s[2 * p * blocks..][..2 * blocks]);
+            slow.quantize_a32(x, q, d, s);
+        }),
         Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
     }
     let acts = match form {
@@ -92,17 +97,31 @@ fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) 
         Form::A32 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
         Form::B256 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
     };
-    let rows = weights(dtype, cols, bytes);
-    let stride = rows.len() / ROWS;
+    let all = weights(dtype, cols, bytes);
+    let stride = all.len() / TILE;
+    let rows = &all[..ROWS * stride];
     let mut want = vec![0.0; N * TILE];
     let mut got = want.clone();
     let mut work = Work::default();
-    slow.gemm(dtype, &rows, stride, &acts, &mut work, &mut want);
-    table.gemm(dtype, &rows, stride, &acts, &mut work, &mut got);
+    slow.gemm(dtype, rows, stride, &acts, &mut work, &mut want);
+    table.gemm(dtype, rows, stride, &acts, &mut work, &mut got);
+    let mut group = vec![0; all.len()];
+    let interleaved = interleave(dtype, TILE, cols, &all, &mut group).is_ok();
+    let mut beside = want.clone();
+    if interleaved {
+        table.gemm_interleaved(dtype, &group, &acts, &mut work, &mut beside);
+    }
     (0..N).all(|p| {
         let want = &want[p * TILE..p * TILE + ROWS];
+        if interleaved {
+            let mut dots = [0.0; TILE];
+            table.dot_interleaved(dtype, &group, &acts.range(p, 1), &mut work, &mut dots);
+            if !same(&dots[..ROWS], want) || !same(&beside[p * TILE..][..TILE], &dots) {
+                return false;
+            }
+        }
         let mut dots = [0.0; ROWS];
-        table.dot(dtype, &rows, stride, &acts.range(p, 1), &mut dots);
+        table.dot(dtype, rows, stride, &acts.range(p, 1), &mut dots);
         same(&got[p * TILE..p * TILE + ROWS], want) && same(&dots, want)
     })
 }
@@ -131,9 +150,9 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
         |t, x, _| x[0] = t.largest(x),
         |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),
         |t, x, _| {
-            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 5]);
+            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 10]);
             t.quantize_a32(x, &mut q, &mut d, &mut s);
-            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 32] as f32);
+            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 16] as f32);
         },
         |t, x, _| {
             let (mut q, mut d, mut sums) = ([0; 256], [0.0; 1], [0; SUMS]);
@@ -173,6 +192,14 @@ fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A level that is wrong is left out everywhere else, so that no other test would notice.
+    #[test]
+    fn every_level_of_this_cpu_agrees() {
+        for table in Level::all().filter_map(Table::at) {
+            assert!(agrees(table), "{}", table.level.name());
+        }
+    }
 
     #[test]
     fn a_level_that_is_wrong_is_not_chosen() {

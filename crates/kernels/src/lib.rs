@@ -7,13 +7,14 @@
 #![deny(unsafe_code)]
 
 /// Revision of the numbers: raised whenever any bit of any result changes.
-pub const NUMERICS: u32 = 1;
+pub const NUMERICS: u32 = 2;
 
 mod acts;
 mod all;
 mod check;
 #[allow(unsafe_code)]
 mod grid;
+mod interleave;
 mod kv;
 mod level;
 mod machine;
@@ -32,6 +33,7 @@ mod x86_64;
 pub use acts::Prepared;
 pub use all::math;
 pub use all::point::first_non_finite;
+pub use interleave::{interleave, interleaves};
 pub use kv::{Kv, OutOfMemory, PAGE};
 pub use level::{Kernels, Level};
 pub use machine::{Attend, Gate, Job, Machine};

@@ -48,6 +48,8 @@ impl<T: DefaultIsZeroes> Drop for Wiped<T> {
 pub(crate) struct Work {
     /// Unpacked weights of a tile.
     pub panel: Wiped<Line>,
+    /// Rows of an interleaved group, put back in order.
+    pub rows: Wiped<u8>,
     /// Scales of a tile.
     pub scales: Wiped<f32>,
     /// Results of a tile before they go to their places.

@@ -14,6 +14,7 @@ mod avx2_gemm_more;
 mod avx2_lanes;
 mod avx2_panel;
 mod avx2_panel_more;
+mod avx2_sixteen;
 mod avx2_table;
 mod avx2_twos;
 mod avx512;

@@ -3,7 +3,7 @@
 use super::wide::widened;
 use super::{
     avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm_more, avx2_gemm256,
-    avx2_table, avx2_twos,
+    avx2_sixteen, avx2_table, avx2_twos,
 };
 use crate::level::Level;
 use crate::table::{Linear, Table};
@@ -31,6 +31,7 @@ pub(super) const TABLE: Table = Table {
     iq4_nl: Linear { dot: avx2_table::dot_iq4_nl, gemm: avx2_gemm::gemm_iq4_nl },
     iq4_xs: Linear { dot: avx2_table::dot_iq4_xs, gemm: avx2_gemm_more::gemm_iq4_xs },
     mxfp4: Linear { dot: avx2_table::dot_mxfp4, gemm: avx2_gemm::gemm_mxfp4 },
+    interleaved: avx2_sixteen::products,
     quantize_a32,
     quantize_b256,
     rms_norm,

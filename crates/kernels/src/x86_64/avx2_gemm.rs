@@ -14,6 +14,7 @@ use std::arch::x86_64::*;
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
 use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
+use super::avx2_sixteen;
 use super::wide::each;
 use crate::acts::Acts;
 use crate::scratch::{Line, Work};
@@ -142,7 +143,7 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
 ) {
     let places = Places::<P>::new::<8, LINES32>(lines, a, first);
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
-    let s: [&[i32]; P] = each(a.s, first, a.blocks);
+    let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
     let ones = _mm256_set1_epi16(1);
     // Unknown to the compiler, see `Places`.
     let steps = std::hint::black_box(if STEPS == 1 { 8 } else { STEPS });
@@ -175,8 +176,8 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
                 let scale = _mm256_mul_ps(half_floats(&lines[8], h), d);
                 *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
                 if MINIMUM {
-                    let scale = _mm256_mul_ps(half_floats(&lines[9], h), d);
-                    *acc = _mm256_fmadd_ps(_mm256_set1_ps(s[p][b] as f32), scale, *acc);
+                    let sum = _mm256_set1_ps(f32::from_bits(s[p][a.blocks + b] as u32));
+                    *acc = _mm256_fmadd_ps(half_floats(&lines[9], h), sum, *acc);
                 }
             }
         }
@@ -187,7 +188,7 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
 }
 
 macro_rules! gemm {
-    ($name:ident, $panel:ident, $steps:literal, $offset:literal, $minimum:literal) => {
+    ($name:ident, $panel:path, $steps:literal, $offset:literal, $minimum:literal) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(
             rows: &[u8],
@@ -215,9 +216,14 @@ macro_rules! gemm {
 }
 
 gemm!(gemm_q4_0, panel_q4_0, 8, 3, false);
+gemm!(sixteen_q4_0, avx2_sixteen::panel_q4_0, 8, 3, false);
 gemm!(gemm_q4_1, panel_q4_1, 8, -1, true);
+gemm!(sixteen_q4_1, avx2_sixteen::panel_q4_1, 8, -1, true);
 gemm!(gemm_q5_0, panel_q5_0, 4, 4, false);
+gemm!(sixteen_q5_0, avx2_sixteen::panel_q5_0, 4, 4, false);
 gemm!(gemm_q5_1, panel_q5_1, 4, -1, true);
+gemm!(sixteen_q5_1, avx2_sixteen::panel_q5_1, 4, -1, true);
 gemm!(gemm_q8_0, panel_q8_0, 1, -1, false);
 gemm!(gemm_iq4_nl, panel_iq4_nl, 1, -1, false);
 gemm!(gemm_mxfp4, panel_mxfp4, 4, 4, false);
+gemm!(sixteen_q8_0, avx2_sixteen::panel_q8_0, 1, -1, false);

@@ -13,6 +13,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_gemm::{Places, put_values};
 use super::avx2_panel::*;
+use super::avx2_sixteen;
 use super::wide::each;
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
@@ -93,7 +94,7 @@ fn positions<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usi
 }
 
 macro_rules! gemm {
-    ($name:ident, $panel:ident, $layout:ident, $steps:literal, $six:literal) => {
+    ($name:ident, $panel:path, $layout:ident, $steps:literal, $six:literal) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(
             rows: &[u8],
@@ -121,5 +122,8 @@ macro_rules! gemm {
 }
 
 gemm!(gemm_q4_k, panel_q4_k, GROUPS32, 8, false);
+gemm!(sixteen_q4_k, avx2_sixteen::panel_q4_k, GROUPS32, 8, false);
 gemm!(gemm_q5_k, panel_q5_k, GROUPS32, 4, false);
+gemm!(sixteen_q5_k, avx2_sixteen::panel_q5_k, GROUPS32, 4, false);
 gemm!(gemm_q6_k, panel_q6_k, GROUPS16, 2, true);
+gemm!(sixteen_q6_k, avx2_sixteen::panel_q6_k, GROUPS16, 2, true);

@@ -90,7 +90,7 @@ macro_rules! dot32 {
             const RAISED: Option<i32> = $raised;
             let (q4s, q_rest) = a.q.as_chunks::<32>().0.as_chunks::<4>();
             let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.s.as_chunks::<4>();
+            let (s4s, s_rest) = a.s[..a.blocks].as_chunks::<4>();
             for r in 0..out.len() {
                 let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();

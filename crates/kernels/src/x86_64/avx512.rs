@@ -4,12 +4,19 @@
 
 use super::wide::widened;
 use super::{avx2, avx512_gemm, avx512_gemm_more, avx512_gemm256};
+use recinto_quant::DType;
+
 use crate::level::Level;
-use crate::table::{Linear, Table};
+use crate::table::{Interleaved, Linear, Table};
 
 widened!("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c");
 
 const BELOW: Table = avx2::TABLE;
+
+/// Dots of interleaved groups are AVX2's; a matrix product puts the rows back in order first.
+fn interleaved(dtype: DType) -> Interleaved {
+    Interleaved { gemm: None, ..(BELOW.interleaved)(dtype) }
+}
 
 /// The functions of this level.
 pub(super) const TABLE: Table = Table {
@@ -27,6 +34,7 @@ pub(super) const TABLE: Table = Table {
     iq4_nl: Linear { gemm: avx512_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
     iq4_xs: Linear { gemm: avx512_gemm_more::gemm_iq4_xs, ..BELOW.iq4_xs },
     mxfp4: Linear { gemm: avx512_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
+    interleaved,
     quantize_a32,
     quantize_b256,
     rms_norm,

@@ -57,7 +57,7 @@ fn positions<const P: usize, const OFFSET: i32, const SIGNED: bool, const MINIMU
 ) {
     let q: [&[[[i8; 4]; 8]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
-    let s: [&[i32]; P] = each(a.s, first, a.blocks);
+    let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
     let mut acc = [[_mm512_setzero_ps(); 4]; P];
     for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
         let q = at(&q, b);
@@ -83,8 +83,8 @@ fn positions<const P: usize, const OFFSET: i32, const SIGNED: bool, const MINIMU
             let scale = _mm512_mul_ps(scales, d);
             *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(isum[p]), scale, *acc);
             if MINIMUM {
-                let scale = _mm512_mul_ps(floats(&lines[9]), d);
-                *acc = _mm512_fmadd_ps(_mm512_set1_ps(s[p][b] as f32), scale, *acc);
+                let sum = _mm512_set1_ps(f32::from_bits(s[p][a.blocks + b] as u32));
+                *acc = _mm512_fmadd_ps(floats(&lines[9]), sum, *acc);
             }
         }
     }
