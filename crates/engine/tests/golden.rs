@@ -27,14 +27,19 @@ const CASES: &[&str] = &[
     "llama-mlp-bias",
     "llama-partial-rotary",
     "llama-quant",
+    "llama-low-bits",
+    "llama-q2_k",
+    "llama-mxfp4",
     "qwen2-plain",
     "qwen2-tied",
     "qwen2-yarn",
     "qwen2-quant",
+    "qwen2-q3_k",
     "qwen3-plain",
     "qwen3-tied",
     "qwen3-yarn",
     "qwen3-quant",
+    "qwen3-iq4_xs",
     "gemma3-1b-like",
     "gemma3-swa-base",
     "gemma3-linear",
@@ -44,6 +49,7 @@ const CASES: &[&str] = &[
     "gemma3-ollama-keys",
     "gemma3-27b",
     "gemma3-quant",
+    "gemma3-iq4_nl",
 ];
 
 fn path(name: &str, extension: &str) -> PathBuf {

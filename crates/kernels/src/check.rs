@@ -53,14 +53,19 @@ fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     let mut all: Vec<u8> =
         (0..TILE * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
     let scales: &[usize] = match dtype {
-        DType::F32 | DType::F16 | DType::BF16 => &[],
-        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 => &[0],
+        DType::F32 | DType::F16 | DType::BF16 | DType::MXFP4 => &[],
+        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4NL | DType::IQ4XS => &[0],
         DType::Q4_1 | DType::Q5_1 | DType::Q4K | DType::Q5K => &[0, 2],
+        DType::Q2K => &[80, 82],
+        DType::Q3K => &[108],
         DType::Q6K => &[208],
     };
     for block in all.chunks_exact_mut(layout.bytes) {
         for at in scales {
             block[at + 1] = block[at + 1] & 0x9f | 0x0c;
+        }
+        if dtype == DType::MXFP4 {
+            block[0] = block[0] & 7 | 112; // 2⁻¹⁶ … 2⁻⁹
         }
     }
     all
@@ -187,6 +192,14 @@ fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A level that is wrong is left out everywhere else, so that no other test would notice.
+    #[test]
+    fn every_level_of_this_cpu_agrees() {
+        for table in Level::all().filter_map(Table::at) {
+            assert!(agrees(table), "{}", table.level.name());
+        }
+    }
 
     #[test]
     fn a_level_that_is_wrong_is_not_chosen() {

@@ -86,9 +86,14 @@ macro_rules! table {
             pub q5_0: Linear,
             pub q5_1: Linear,
             pub q8_0: Linear,
+            pub q2_k: Linear,
+            pub q3_k: Linear,
             pub q4_k: Linear,
             pub q5_k: Linear,
             pub q6_k: Linear,
+            pub iq4_nl: Linear,
+            pub iq4_xs: Linear,
+            pub mxfp4: Linear,
             /// Products over interleaved groups.
             pub interleaved: fn(DType) -> Interleaved,
             $($(#[$doc])* pub $name: unsafe fn($($type),*) $(-> $ret)?,)*
@@ -178,9 +183,14 @@ impl Table {
             DType::Q5_0 => &self.q5_0,
             DType::Q5_1 => &self.q5_1,
             DType::Q8_0 => &self.q8_0,
+            DType::Q2K => &self.q2_k,
+            DType::Q3K => &self.q3_k,
             DType::Q4K => &self.q4_k,
             DType::Q5K => &self.q5_k,
             DType::Q6K => &self.q6_k,
+            DType::IQ4NL => &self.iq4_nl,
+            DType::IQ4XS => &self.iq4_xs,
+            DType::MXFP4 => &self.mxfp4,
         }
     }
 

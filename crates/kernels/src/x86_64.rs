@@ -10,13 +10,18 @@ mod avx2_dot256;
 mod avx2_float;
 mod avx2_gemm;
 mod avx2_gemm256;
+mod avx2_gemm_more;
 mod avx2_lanes;
 mod avx2_panel;
+mod avx2_panel_more;
 mod avx2_sixteen;
+mod avx2_table;
+mod avx2_twos;
 mod avx2_words;
 mod avx512;
 mod avx512_gemm;
 mod avx512_gemm256;
+mod avx512_gemm_more;
 mod wide;
 
 use crate::level::Level;

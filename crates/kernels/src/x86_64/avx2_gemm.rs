@@ -13,6 +13,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
+use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
 use super::wide::each;
 use super::{avx2_sixteen, avx2_words};
 use crate::acts::Acts;
@@ -150,7 +151,7 @@ impl<const P: usize> Places<P> {
     /// The line lies in the panel.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
+    pub(super) unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
         // SAFETY: the caller keeps to the panel; a line is 64 bytes at a multiple of 64.
         unsafe {
             let line = self.lines.add(at).cast::<__m256i>();
@@ -164,7 +165,7 @@ impl<const P: usize> Places<P> {
     /// The step lies in every position.
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn activations(&self, k: usize) -> [__m256i; P] {
+    pub(super) unsafe fn activations(&self, k: usize) -> [__m256i; P] {
         let mut x = [_mm256_setzero_si256(); P];
         for p in 0..P {
             // SAFETY: the caller keeps to the positions.
@@ -457,4 +458,6 @@ gemm!(sixteen_q5_0, avx2_sixteen::panel_q5_0, 4, 4, false);
 gemm!(gemm_q5_1, avx2_words::panel_q5_1, 4, -1, true);
 gemm!(sixteen_q5_1, avx2_sixteen::panel_q5_1, 4, -1, true);
 gemm!(gemm_q8_0, avx2_words::panel_q8_0, 1, -1, false);
+gemm!(gemm_iq4_nl, panel_iq4_nl, 1, -1, false);
+gemm!(gemm_mxfp4, panel_mxfp4, 4, 4, false);
 gemm!(sixteen_q8_0, avx2_sixteen::panel_q8_0, 1, -1, false);

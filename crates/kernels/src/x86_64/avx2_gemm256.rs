@@ -22,7 +22,7 @@ use crate::table::TILE;
 /// Two neighbouring 16-bit numbers everywhere.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn two_everywhere(x: &[i16], at: usize) -> __m256i {
+pub(super) fn two_everywhere(x: &[i16], at: usize) -> __m256i {
     let word = u32::from(x[at] as u16) | u32::from(x[at + 1] as u16) << 16;
     _mm256_set1_epi32(word as i32)
 }

@@ -37,14 +37,14 @@ pub(super) fn put(line: &mut Line, h: usize, x: __m256i) {
 
 /// Writes the number of row `r`.
 #[inline]
-fn put_row(line: &mut Line, r: usize, x: u32) {
+pub(super) fn put_row(line: &mut Line, r: usize, x: u32) {
     line.0[r * 4..r * 4 + 4].copy_from_slice(&x.to_ne_bytes());
 }
 
 /// Eight rows of eight times four bytes, turned: result `k` has bytes `4k..4k + 4` of every row.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn turn(r: [__m256i; 8]) -> [__m256i; 8] {
+pub(super) fn turn(r: [__m256i; 8]) -> [__m256i; 8] {
     let low = |a: usize, b: usize| _mm256_unpacklo_epi32(r[a], r[b]);
     let high = |a: usize, b: usize| _mm256_unpackhi_epi32(r[a], r[b]);
     let two = |a, b| (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
@@ -120,7 +120,7 @@ pub(super) const GROUPS16: Lines256 = Lines256 { groups: 16, pairs: 8, all: 64 +
 
 /// Two 16-bit numbers in one word.
 #[inline]
-fn pair(low: i16, high: i16) -> u32 {
+pub(super) fn pair(low: i16, high: i16) -> u32 {
     u32::from(low as u16) | u32::from(high as u16) << 16
 }
 
@@ -178,6 +178,8 @@ macro_rules! panel256 {
         }
     };
 }
+
+pub(super) use panel256;
 
 /// Scales and minima of Q4_K and Q5_K for row `r`.
 #[inline]

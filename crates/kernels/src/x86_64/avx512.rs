@@ -3,7 +3,7 @@
 //! Matrix products are its own. Products for one position wait for memory, so AVX2's serve.
 
 use super::wide::widened;
-use super::{avx2, avx512_gemm, avx512_gemm256};
+use super::{avx2, avx512_gemm, avx512_gemm_more, avx512_gemm256};
 use recinto_quant::DType;
 
 use crate::level::Level;
@@ -26,9 +26,14 @@ pub(super) const TABLE: Table = Table {
     q5_0: Linear { gemm: avx512_gemm::gemm_q5_0, ..BELOW.q5_0 },
     q5_1: Linear { gemm: avx512_gemm::gemm_q5_1, ..BELOW.q5_1 },
     q8_0: Linear { gemm: avx512_gemm::gemm_q8_0, ..BELOW.q8_0 },
+    q2_k: Linear { gemm: avx512_gemm_more::gemm_q2_k, ..BELOW.q2_k },
+    q3_k: Linear { gemm: avx512_gemm_more::gemm_q3_k, ..BELOW.q3_k },
     q4_k: Linear { gemm: avx512_gemm256::gemm_q4_k, ..BELOW.q4_k },
     q5_k: Linear { gemm: avx512_gemm256::gemm_q5_k, ..BELOW.q5_k },
     q6_k: Linear { gemm: avx512_gemm256::gemm_q6_k, ..BELOW.q6_k },
+    iq4_nl: Linear { gemm: avx512_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
+    iq4_xs: Linear { gemm: avx512_gemm_more::gemm_iq4_xs, ..BELOW.iq4_xs },
+    mxfp4: Linear { gemm: avx512_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
     interleaved,
     quantize_a32,
     quantize_b256,

@@ -7,6 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::avx2_panel::*;
+use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
 use super::wide::{at, each};
 use crate::acts::Acts;
 use crate::scratch::{Line, Work};
@@ -129,3 +130,5 @@ gemm!(gemm_q4_1, panel_q4_1, -1, false, true);
 gemm!(gemm_q5_0, panel_q5_0, 4, false, false);
 gemm!(gemm_q5_1, panel_q5_1, -1, false, true);
 gemm!(gemm_q8_0, panel_q8_0, 7, true, false);
+gemm!(gemm_iq4_nl, panel_iq4_nl, 7, true, false);
+gemm!(gemm_mxfp4, panel_mxfp4, 4, false, false);
