@@ -130,3 +130,40 @@ impl PartialEq for Text<'_> {
             && self.middle() == other.middle()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where a text stands changes nothing, and each of its bytes counts.
+    #[test]
+    fn texts_of_every_length() {
+        let hash = Hash::new();
+        let around: Vec<u8> = (1..=100).collect();
+        for len in 1..70 {
+            for start in Text::BEFORE..20 {
+                let bytes = &around[start..start + len];
+                let (alone, within) =
+                    (Text::new(bytes), Text::within(&around[..start + len], start));
+                assert_eq!(within.bytes(), bytes, "{len} bytes at {start}");
+                assert!(alone == within, "{len} bytes at {start}");
+                assert_eq!(hash.text(alone), hash.text(within), "{len} bytes at {start}");
+                let mut out = vec![0xff; len + 12];
+                within.write(&mut out, 3);
+                assert_eq!(&out[3..3 + len], bytes, "{len} bytes at {start}");
+                assert_eq!((&out[..3], out[len + 11]), (&[0xff; 3][..], 0xff), "{len} bytes");
+            }
+            let bytes = &around[..len];
+            for at in 0..len {
+                let mut other = bytes.to_vec();
+                other[at] ^= 0x80;
+                let (text, other) = (Text::new(bytes), Text::new(&other));
+                assert!(text != other, "byte {at} of {len}");
+                assert_ne!(hash.text(text), hash.text(other), "byte {at} of {len}");
+            }
+            let longer = [bytes, &[0]].concat();
+            assert!(Text::new(bytes) != Text::new(&longer), "{len} bytes and a zero");
+            assert_ne!(hash.text(Text::new(bytes)), hash.text(Text::new(&longer)), "{len} bytes");
+        }
+    }
+}

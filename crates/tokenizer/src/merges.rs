@@ -7,9 +7,10 @@ use crate::{
     error::{Kind, shown},
     hash::{Hash, Text},
     pieces::Pieces,
-    slots::Slots,
+    slots::{MANY, Slots},
 };
 
+#[derive(Clone, Copy)]
 struct Merge {
     left: u32,
     right: u32,
@@ -37,40 +38,72 @@ impl Merges {
             slots: Slots::new(lines.len())?,
             hash: Hash::new(),
         };
-        let mut last = 0;
-        for (rank, stored) in (0u32..).zip(lines.stored_strings().into_iter().flatten()) {
-            let bad = |why| {
-                let line = String::from_utf8_lossy(&stored[8..]);
-                Error::new(Kind::Invalid, format!("merge {rank} `{}` {why}", shown(&line)))
-            };
-            let absent = || {
-                bad("names a piece that is not there").hint(
-                    "`tokenizer.ggml.merges` and `tokenizer.ggml.tokens` do not belong together",
-                )
-            };
-            let space = space(stored).ok_or_else(|| bad("is not two pieces"))?;
-            let left = Text::within(&stored[..space], 8);
-            if space + 1 == stored.len() {
-                return Err(absent());
+        let mut strings = lines.stored_strings().into_iter().flatten();
+        loop {
+            // Not empty, so that a block that is not full can be looked up as well.
+            let mut parts = [Text::new(b" "); 2 * MANY];
+            let mut block = [&[][..]; MANY];
+            let mut count = 0;
+            let mut fault = None;
+            for stored in strings.by_ref().take(MANY) {
+                match parted(stored) {
+                    Ok([left, right]) => {
+                        (parts[2 * count], parts[2 * count + 1]) = (left, right);
+                    }
+                    Err(why) => {
+                        fault = Some((stored, why));
+                        break;
+                    }
+                }
+                block[count] = stored;
+                count += 1;
             }
-            let right = Text::within(stored, space + 1);
+            out.add(pieces, &block[..count], &parts, &barred)?;
+            // Only now: lines before it may be at fault too.
+            if let Some((stored, why)) = fault {
+                return Err(refused(out.len(), stored, why));
+            }
+            if count < MANY {
+                return Ok(out);
+            }
+        }
+    }
+
+    /// Adds the lines of a block, whose parts follow each other in `parts`.
+    fn add(
+        &mut self,
+        pieces: &Pieces,
+        block: &[&[u8]],
+        parts: &[Text<'_>; 2 * MANY],
+        barred: impl Fn(u32) -> bool,
+    ) -> Result<(), Error> {
+        let first = self.rows.len();
+        let found = pieces.find_many(parts);
+        let mut last = self.rows.last().map_or(0, |row| row.id);
+        for ((stored, parts), found) in
+            block.iter().zip(parts.as_chunks::<2>().0).zip(found.as_chunks::<2>().0)
+        {
+            let [left, right] = *parts;
             // Most vocabularies number merged pieces in the order of their merges, of which there
             // may be several for one piece.
             let guess = [last + 1, last].into_iter().find(|id| pieces.joins(*id, left, right));
             let id = guess.or_else(|| pieces.find(&[left.bytes(), right.bytes()].concat()));
-            let ids = (pieces.find_text(left), pieces.find_text(right), id);
-            let (Some(left), Some(right), Some(id)) = ids else {
-                return Err(absent());
+            let ([Some(left), Some(right)], Some(id)) = (*found, id) else {
+                return Err(refused(self.len(), stored, ABSENT));
             };
             last = id;
-            out.rows.push(Merge { left, right, id });
-            let hash = out.hash.pair(left, right);
-            let (slot, found) = out.probe(hash, left, right);
+            self.rows.push(Merge { left, right, id });
+            self.slots.touch(self.hash.pair(left, right));
+        }
+        for rank in first..self.rows.len() {
+            let Merge { left, right, id } = self.rows[rank];
+            let hash = self.hash.pair(left, right);
+            let (slot, found) = self.probe(hash, left, right);
             if found.is_none() && !barred(id) {
-                out.slots.set(slot, hash, rank);
+                self.slots.set(slot, hash, rank as u32);
             }
         }
-        Ok(out)
+        Ok(())
     }
 
     #[inline]
@@ -92,6 +125,28 @@ impl Merges {
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
+}
+
+const UNDIVIDED: &str = "is not two pieces";
+const ABSENT: &str = "names a piece that is not there";
+
+/// The two parts of a line as it lies in the file, neither of them empty, or what is wrong.
+#[inline]
+fn parted(stored: &[u8]) -> Result<[Text<'_>; 2], &'static str> {
+    let space = space(stored).ok_or(UNDIVIDED)?;
+    if space + 1 == stored.len() {
+        return Err(ABSENT);
+    }
+    Ok([Text::within(&stored[..space], 8), Text::within(stored, space + 1)])
+}
+
+fn refused(rank: usize, stored: &[u8], why: &str) -> Error {
+    let line = String::from_utf8_lossy(&stored[8..]);
+    let error = Error::new(Kind::Invalid, format!("merge {rank} `{}` {why}", shown(&line)));
+    if why != ABSENT {
+        return error;
+    }
+    error.hint("`tokenizer.ggml.merges` and `tokenizer.ggml.tokens` do not belong together")
 }
 
 /// Where the space is that divides the line after the eight bytes of its length. The left part

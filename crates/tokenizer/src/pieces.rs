@@ -5,7 +5,7 @@ use recinto_weights::Array;
 use crate::{
     error::Kind,
     hash::{Hash, Text},
-    slots::Slots,
+    slots::{MANY, Slots},
 };
 
 /// What a piece is, by GGUF's numbers.
@@ -87,22 +87,39 @@ impl Pieces {
         };
         let mut start = Text::BEFORE;
         out.at.push(start as u32);
-        for (id, stored) in (0u32..).zip(pieces.stored_strings().into_iter().flatten()) {
-            let len = stored.len() - 8;
-            if len > 0 {
-                let piece = Text::within(stored, 8);
-                piece.write(&mut out.text, start);
-                let hash = out.hash.text(piece);
-                let (slot, found) = out.slots.probe(hash, |id| out.text(id) == piece);
-                out.repeated += usize::from(found.is_some());
-                out.slots.set(slot, hash, id);
+        let mut strings = pieces.stored_strings().into_iter().flatten().peekable();
+        while strings.peek().is_some() {
+            let first = out.len() as u32;
+            let mut hashes = [0; MANY];
+            for (hash, stored) in hashes.iter_mut().zip(strings.by_ref()) {
+                let len = stored.len() - 8;
+                if len > 0 {
+                    let piece = Text::within(stored, 8);
+                    piece.write(&mut out.text, start);
+                    *hash = out.hash.text(piece);
+                    out.slots.touch(*hash);
+                }
+                start += len;
+                out.at.push(start as u32);
+                out.longest = out.longest.max(len);
             }
-            start += len;
-            out.at.push(start as u32);
-            out.longest = out.longest.max(len);
+            for (id, hash) in (first..out.len() as u32).zip(hashes) {
+                out.index(id, hash);
+            }
         }
         out.text.truncate(start);
         Ok(out)
+    }
+
+    /// Makes the piece `id` the one that is found by its bytes, unless it has none.
+    #[inline]
+    fn index(&mut self, id: u32, hash: u64) {
+        if self.at[id as usize] == self.at[id as usize + 1] {
+            return;
+        }
+        let (slot, found) = self.slots.probe(hash, |other| self.text(other) == self.text(id));
+        self.repeated += usize::from(found.is_some());
+        self.slots.set(slot, hash, id);
     }
 
     /// A piece that is not empty.
@@ -127,16 +144,34 @@ impl Pieces {
     /// The id of a piece.
     #[inline]
     pub(crate) fn find(&self, piece: &[u8]) -> Option<u32> {
-        if piece.len() > self.longest { None } else { self.find_text(Text::new(piece)) }
-    }
-
-    /// The id of a piece.
-    #[inline]
-    pub(crate) fn find_text(&self, piece: Text<'_>) -> Option<u32> {
-        if piece.bytes().is_empty() {
+        if piece.is_empty() || piece.len() > self.longest {
             return None;
         }
-        self.slots.probe(self.hash.text(piece), |id| self.text(id) == piece).1
+        let piece = Text::new(piece);
+        self.find_hashed(piece, self.hash.text(piece))
+    }
+
+    /// The ids of many pieces, none of them empty.
+    pub(crate) fn find_many<const N: usize>(&self, pieces: &[Text<'_>; N]) -> [Option<u32>; N] {
+        let hashes = pieces.map(|piece| self.hash.text(piece));
+        let likely = hashes.map(|hash| self.slots.likely(hash));
+        // One step at a time for all of them: see `Slots`.
+        let bounds = likely.map(|id| {
+            let id = id.unwrap_or(0) as usize;
+            (self.at[id] as usize, self.at[id + 1] as usize)
+        });
+        std::array::from_fn(|n| {
+            let (start, end) = bounds[n];
+            match likely[n] {
+                Some(id) if Text::within(&self.text[..end], start) == pieces[n] => Some(id),
+                _ => self.find_hashed(pieces[n], hashes[n]),
+            }
+        })
+    }
+
+    #[inline]
+    fn find_hashed(&self, piece: Text<'_>, hash: u64) -> Option<u32> {
+        self.slots.probe(hash, |id| self.text(id) == piece).1
     }
 
     /// Whether the piece `id` is `left` and then `right`, and is found by that.
