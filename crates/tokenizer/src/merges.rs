@@ -80,9 +80,9 @@ impl Merges {
         let first = self.rows.len();
         let found = pieces.find_many(parts);
         let mut last = self.rows.last().map_or(0, |row| row.id);
-        for ((stored, parts), found) in
-            block.iter().zip(parts.as_chunks::<2>().0).zip(found.as_chunks::<2>().0)
-        {
+        let mut hashes = [0; MANY];
+        let parts = parts.as_chunks::<2>().0.iter().zip(found.as_chunks::<2>().0);
+        for ((stored, (parts, found)), hash) in block.iter().zip(parts).zip(&mut hashes) {
             let [left, right] = *parts;
             // Most vocabularies number merged pieces in the order of their merges, of which there
             // may be several for one piece.
@@ -93,11 +93,11 @@ impl Merges {
             };
             last = id;
             self.rows.push(Merge { left, right, id });
-            self.slots.touch(self.hash.pair(left, right));
+            *hash = self.hash.pair(left, right);
         }
-        for rank in first..self.rows.len() {
+        self.slots.touch(&hashes[..block.len()]);
+        for (rank, hash) in (first..self.rows.len()).zip(hashes) {
             let Merge { left, right, id } = self.rows[rank];
-            let hash = self.hash.pair(left, right);
             let (slot, found) = self.probe(hash, left, right);
             if found.is_none() && !barred(id) {
                 self.slots.set(slot, hash, rank as u32);
@@ -157,7 +157,7 @@ fn space(stored: &[u8]) -> Option<usize> {
     // The eight bytes after the first one, or those that are there and zeros.
     let from = (stored.len() - 8).min(9);
     let word = u64::from_le_bytes(*stored[from..].first_chunk()?);
-    let word = word.checked_shr(8 * (9 - from as u32))? ^ ONES * u64::from(b' ');
+    let word = word.checked_shr(8 * (9 - from as u32))? ^ (ONES * u64::from(b' '));
     let spaces = word.wrapping_sub(ONES) & !word & ONES << 7;
     if spaces != 0 {
         return Some(9 + spaces.trailing_zeros() as usize / 8);

@@ -97,12 +97,12 @@ impl Pieces {
                     let piece = Text::within(stored, 8);
                     piece.write(&mut out.text, start);
                     *hash = out.hash.text(piece);
-                    out.slots.touch(*hash);
                 }
                 start += len;
                 out.at.push(start as u32);
                 out.longest = out.longest.max(len);
             }
+            out.slots.touch(&hashes);
             for (id, hash) in (first..out.len() as u32).zip(hashes) {
                 out.index(id, hash);
             }

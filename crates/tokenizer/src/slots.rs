@@ -61,10 +61,13 @@ impl Slots {
         (number != self.number && self.fits(word, hash)).then_some(number)
     }
 
-    /// Reads the slot for `hash`, so that it is near when [`Slots::probe`] needs it.
+    /// Reads the slots for `hashes`, so that they are near when [`Slots::probe`] needs them. Nothing
+    /// else is done meanwhile: the fewer instructions lie between, the more reads are under way.
     #[inline]
-    pub(crate) fn touch(&self, hash: u64) {
-        std::hint::black_box(self.words[hash as usize & (self.words.len() - 1)]);
+    pub(crate) fn touch(&self, hashes: &[u64]) {
+        let mask = self.words.len() - 1;
+        let words = hashes.iter().map(|hash| self.words[*hash as usize & mask]);
+        std::hint::black_box(words.fold(0, |all, word| all ^ word));
     }
 
     /// Puts `number` into a slot that [`Slots::probe`] gave for the same hash.
