@@ -106,7 +106,7 @@ impl Merges {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn probe(&self, hash: u64, left: u32, right: u32) -> (usize, Option<u32>) {
         self.slots.probe(hash, |rank| {
             let row = &self.rows[rank as usize];

@@ -33,7 +33,8 @@ impl Slots {
     }
 
     /// The slot for `hash`, and the number in it that `is` the one that is meant.
-    #[inline]
+    // Merging asks for each pair of symbols: the call itself would cost as much as most answers.
+    #[inline(always)]
     pub(crate) fn probe(&self, hash: u64, is: impl Fn(u32) -> bool) -> (usize, Option<u32>) {
         let mask = self.words.len() - 1;
         let mut slot = hash as usize & mask;
