@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod gguf;
 mod reader;
+mod utf8;
 mod value;
 
 pub use error::{Error, Kind};

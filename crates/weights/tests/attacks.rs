@@ -116,6 +116,53 @@ fn counts() {
     ]);
 }
 
+/// Strings are checked in long runs together with their lengths; each is still judged alone.
+#[test]
+fn one_string_among_thousands() {
+    let long = "ñ".repeat(100);
+    let wide = "中".repeat(9000);
+    let short = ["año", "", "🦙", &long, "a"];
+    let text = |n: usize| if n % 500 == 5 { &wide } else { short[n % short.len()] };
+    let texts: Vec<&str> = (0..4000).map(text).collect();
+    let with = |place: usize, bytes: &[u8]| {
+        let head = Raw::new(0, 1).key("k", ARRAY).u32(STR).u64(texts.len() as u64);
+        let start = head.0.len() + texts[..place].iter().map(|text| text.len() + 8).sum::<usize>();
+        let raw = texts.iter().enumerate().fold(head, |raw, (n, text)| {
+            let text = if n == place { bytes } else { text.as_bytes() };
+            raw.u64(text.len() as u64).bytes(text)
+        });
+        (raw, start)
+    };
+    let file = open(&with(0, texts[0].as_bytes()).0.0).unwrap();
+    let strings = file.metadata().strings("k").unwrap().unwrap();
+    assert!(strings.eq(texts.iter().copied()));
+    let array = file.metadata().array("k").unwrap().unwrap();
+    let stored = array.stored_strings().unwrap().map(|stored| &stored[8..]);
+    assert!(stored.eq(texts.iter().map(|text| text.as_bytes())));
+    assert_eq!(array.text_len(), texts.iter().map(|text| text.len()).sum::<usize>());
+    let faults: [(&str, Vec<u8>); 6] = [
+        ("cut off before a length", b"a\xc3".to_vec()),
+        ("goes on from nothing", b"\xb1a".to_vec()),
+        ("a surrogate", b"\xed\xa0\x80".to_vec()),
+        ("long, cut off", [&b"a".repeat(199)[..], b"\xf0\x9f"].concat()),
+        ("long, from nothing", [b"\x80", &b"a".repeat(199)[..]].concat()),
+        ("very long, in the middle", [&b"a".repeat(40_000)[..], b"\xff", b"z"].concat()),
+    ];
+    for (name, bytes) in &faults {
+        for place in [0, 1, 499, 505, 1234, 3998, 3999] {
+            let (raw, start) = with(place, bytes);
+            let error = open(&raw.0).err().unwrap_or_else(|| panic!("{name} at {place}: opened"));
+            assert_eq!(error.kind(), Kind::Invalid, "{name} at {place}: {error}");
+            assert_eq!(error.offset(), Some(start as u64), "{name} at {place}: {error}");
+            assert!(error.to_string().contains("value of key `k` is not UTF-8"), "{error}");
+        }
+    }
+    // The last string has more bytes than the file.
+    let (raw, _) = with(3999, b"a");
+    let error = open(&raw.0[..raw.0.len() - 1]).err().unwrap();
+    assert_eq!(error.kind(), Kind::Truncated, "{error}");
+}
+
 #[test]
 fn keys() {
     let one = |kind| Raw::new(0, 1).key("k", kind);
