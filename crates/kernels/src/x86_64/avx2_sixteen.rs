@@ -36,7 +36,7 @@ fn line<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> __m256i {
 /// a place to queue.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn ahead_of(x: *const u8) {
+pub(super) fn ahead_of(x: *const u8) {
     _mm_prefetch::<_MM_HINT_T0>(x.cast());
 }
 
@@ -50,7 +50,7 @@ fn floats<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> __m256 {
 /// Four activations from `at` on, everywhere.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn four(q: &[i8], at: usize) -> __m256i {
+pub(super) fn four(q: &[i8], at: usize) -> __m256i {
     let four: &[i8; 4] = q[at..].first_chunk().expect("whole steps");
     // SAFETY: four readable bytes, read as they lie.
     _mm256_set1_epi32(unsafe { four.as_ptr().cast::<i32>().read_unaligned() })
@@ -134,7 +134,7 @@ fn bytes32<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> [__m256i; 8] 
 /// Products of eight steps; `STEPS` of them fit 16 bits (`avx2_gemm` has the table), 1: signed.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn total_of<const STEPS: usize>(w: &[__m256i; 8], x: &[__m256i; 8]) -> __m256i {
+pub(super) fn total_of<const STEPS: usize>(w: &[__m256i; 8], x: &[__m256i; 8]) -> __m256i {
     let ones = _mm256_set1_epi16(1);
     let mut total = _mm256_setzero_si256();
     for from in (0..8).step_by(STEPS) {
@@ -155,7 +155,7 @@ fn total_of<const STEPS: usize>(w: &[__m256i; 8], x: &[__m256i; 8]) -> __m256i {
 /// Writes the values of sixteen rows.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn put_rows(acc: [[__m256; 2]; 4], out: &mut [f32; TILE]) {
+pub(super) fn put_rows(acc: [[__m256; 2]; 4], out: &mut [f32; TILE]) {
     for h in 0..2 {
         let low = _mm256_add_ps(acc[0][h], acc[1][h]);
         let high = _mm256_add_ps(acc[2][h], acc[3][h]);
@@ -328,7 +328,7 @@ unsafe fn two_groups<const FIVE: bool, const I: usize>(
 /// Integer sums of both halves of a Q4_K or Q5_K unit: products, minima.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sums_k<const N: usize, const FIVE: bool>(
+pub(super) fn sums_k<const N: usize, const FIVE: bool>(
     unit: &[u8; N],
     q: &[i8; 256],
     sums: &[i16; SUMS],
@@ -375,6 +375,25 @@ fn six_pair(unit: &[u8; 3360], i: usize, h: usize) -> __m256i {
     _mm256_blend_epi16::<0b1010_1010>(first, second)
 }
 
+/// Adds a unit's sums to their accumulators.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn add_k<const N: usize>(
+    acc: &mut [__m256; 2],
+    unit: &[u8; N],
+    d: f32,
+    isum: [__m256i; 2],
+    msum: [__m256i; 2],
+) {
+    let d = _mm256_set1_ps(d);
+    for h in 0..2 {
+        let scale = _mm256_mul_ps(floats(unit, 0, h), d);
+        acc[h] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[h]), scale, acc[h]);
+        let scale = _mm256_mul_ps(floats(unit, 32, h), d);
+        acc[h] = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(msum[h]), scale, acc[h]);
+    }
+}
+
 macro_rules! dot_k {
     ($name:ident, $unit:literal, $five:literal) => {
         #[target_feature(enable = "avx2,fma,f16c")]
@@ -386,15 +405,8 @@ macro_rules! dot_k {
             let mut acc = [[_mm256_setzero_ps(); 2]; 4];
             for b in 0..units.len() {
                 let unit = &units[b];
-                let d = _mm256_set1_ps(ds[b]);
                 let (isum, msum) = sums_k::<$unit, $five>(unit, &qs[b], &sums[b]);
-                for h in 0..2 {
-                    let acc = &mut acc[b % 4][h];
-                    let scale = _mm256_mul_ps(floats(unit, 0, h), d);
-                    *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[h]), scale, *acc);
-                    let scale = _mm256_mul_ps(floats(unit, 32, h), d);
-                    *acc = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(msum[h]), scale, *acc);
-                }
+                add_k(&mut acc[b % 4], unit, ds[b], isum, msum);
             }
             put_rows(acc, out);
         }
