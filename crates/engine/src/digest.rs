@@ -130,6 +130,11 @@ impl Pending {
         Pending { shared: Arc::new(Shared { file: Arc::clone(file), cache, began, work, left }) }
     }
 
+    /// Whether it is there already.
+    pub fn is_done(&self) -> bool {
+        self.shared.work.lock().unwrap_or_else(PoisonError::into_inner).done.is_some()
+    }
+
     /// The digest; computes the rest of it, or gives up a little after `stop` says so.
     pub fn wait(&self, stop: &Stop) -> Result<Known, Error> {
         self.shared.left.store(true, Ordering::Relaxed);

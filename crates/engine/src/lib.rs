@@ -4,6 +4,7 @@
 //! [`Session::reply`]; its single edge upward is the caller's sink.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod digest;
 mod error;
 mod exec;

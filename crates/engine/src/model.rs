@@ -16,6 +16,7 @@ use recinto_weights::{Advice, AsStored, File};
 use serde::Serialize;
 
 use crate::{
+    ahead::Ahead,
     digest::{self, Cache, Digests, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
@@ -41,6 +42,8 @@ pub(crate) struct Inner {
     pub lock_memory: bool,
     pub load: Duration,
     weights: Pending,
+    /// Ends with the model, if it has not ended before.
+    _ahead: Option<Ahead>,
     architecture: recinto_receipt::Digest,
 }
 
@@ -112,6 +115,8 @@ impl Model {
             let what = format!("architecture `{}` gives no logits to answer with", program.name);
             return Err(Error::new(Kind::Architecture, what));
         }
+        let _ahead =
+            (options.pin == Pin::Off && weights.is_done()).then(|| Ahead::start(&file, &program));
         let tokenizer = Tokenizer::from_metadata(file.metadata())?;
         let template_text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
         let template = match &template_text {
@@ -133,6 +138,7 @@ impl Model {
             lock_memory: options.lock_memory,
             load: began.elapsed(),
             weights,
+            _ahead,
             architecture,
             bound,
         };
