@@ -50,13 +50,41 @@ fn products(program: &Program) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Reads one byte in each window that the bytes lie in.
 fn touch(bytes: &[u8], stop: &AtomicBool) {
-    let first = WINDOW - bytes.as_ptr().addr() % WINDOW;
-    for at in std::iter::once(0).chain((first..bytes.len()).step_by(WINDOW)) {
+    for at in places(bytes.as_ptr().addr(), bytes.len()) {
         if stop.load(Ordering::Relaxed) {
             return;
         }
         black_box(bytes.get(at).copied());
+    }
+}
+
+/// One place in each window that `len` bytes from `address` on lie in.
+fn places(address: usize, len: usize) -> impl Iterator<Item = usize> {
+    let second = WINDOW - address % WINDOW;
+    std::iter::once(0).take(len).chain((second..len).step_by(WINDOW))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_window_is_touched_once() {
+        let cases = [
+            ("nothing", 3, 0),
+            ("one byte", 5 * WINDOW - 1, 1),
+            ("over a border", 5 * WINDOW - 1, 2),
+            ("a window", 2 * WINDOW, WINDOW),
+            ("a window and one", 2 * WINDOW, WINDOW + 1),
+            ("several", 2 * WINDOW + 17, 3 * WINDOW),
+        ];
+        for (name, address, len) in cases {
+            let got: Vec<usize> = places(address, len).map(|at| (address + at) / WINDOW).collect();
+            let mut want: Vec<usize> = (address..address + len).map(|at| at / WINDOW).collect();
+            want.dedup();
+            assert_eq!(got, want, "{name}");
+            assert!(places(address, len).all(|at| at < len), "{name}");
+        }
     }
 }

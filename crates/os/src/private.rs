@@ -63,7 +63,7 @@ pub fn replace(
     most: usize,
     next: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>,
 ) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    make(folder)?;
     trusted(folder)?;
     let beside = folder.join(format!(".{name}.new"));
     let file = match create(&beside) {
@@ -80,6 +80,19 @@ pub fn replace(
         let _ = fs::remove_file(&beside);
     }
     done
+}
+
+/// Makes the folder where it is missing, but not below one of another user: root who acts with
+/// somebody's `HOME` would leave a folder there that this user cannot write to.
+fn make(folder: &Path) -> io::Result<()> {
+    // The last part above a relative path is the working folder.
+    let at = |path: &Path| if path == Path::new("") { Path::new(".") } else { path }.to_owned();
+    let above = folder.ancestors().find_map(|path| Facts::at(&at(path)).ok());
+    match above {
+        Some(facts) if facts.is_mine() || facts.owner == 0 => {}
+        _ => return Err(io::ErrorKind::PermissionDenied.into()),
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn create(path: &Path) -> io::Result<File> {
@@ -174,6 +187,9 @@ mod tests {
             chown(&folder, Some(SOMEBODY), None).unwrap();
             assert!(read(&folder, "y", 10).is_err(), "a folder of somebody else");
             assert!(replace(&folder, "y", 10, |_| vec![]).is_err(), "writing there");
+            let below = folder.join("a/b");
+            assert!(replace(&below, "y", 10, |_| vec![]).is_err(), "writing below");
+            assert!(!folder.join("a").exists(), "nothing is made there");
         } else {
             println!("note: not root, so no file of somebody else could be made");
         }
