@@ -15,6 +15,8 @@ use std::{
 use recinto_arch::{Op, Program};
 use recinto_weights::File;
 
+use crate::digest;
+
 /// The system maps this many bytes around one that is touched (`fault_around_bytes`).
 const WINDOW: usize = 1 << 16;
 
@@ -29,6 +31,8 @@ impl Ahead {
         let (file, stop) = (Arc::clone(file), Arc::clone(&ended));
         let weights: Vec<usize> = products(program).collect();
         let work = move || {
+            // Some milliseconds that the first reply would wait for otherwise.
+            let _ = digest::of_engine();
             let _ = recinto_os::cpus::yield_to_others();
             weights.into_iter().for_each(|id| touch(file.tensor(id).bytes, &stop));
         };

@@ -92,6 +92,7 @@ impl Pending {
         if done.is_none() {
             let shared = Arc::clone(&pending.shared);
             let work = move || {
+                let _ = of_engine();
                 // The prompt goes first: with as many computing threads as cores, this one has
                 // what they leave over. Whoever waits for the digest hashes himself.
                 let _ = recinto_os::cpus::yield_to_others();
