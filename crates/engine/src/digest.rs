@@ -7,7 +7,7 @@ use std::{
     io::Read,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
@@ -57,9 +57,16 @@ struct Shared {
     cache: Option<Cache>,
     began: SystemTime,
     work: Mutex<Work>,
-    /// Set when somebody waits, who then hashes himself, and when nobody will ever ask.
-    left: AtomicBool,
+    /// Whose turn it is; it only rises.
+    turn: AtomicU8,
 }
+
+/// The first prompt is being read: a thread hashes with what that leaves over.
+const BESIDE: u8 = 0;
+/// It has been read: a thread hashes like any other.
+const AFTER: u8 = 1;
+/// Somebody waits, who hashes himself; or nobody will ever ask.
+const OVER: u8 = 2;
 
 /// One stream of bytes, taken up by whoever has the time.
 struct Work {
@@ -90,20 +97,34 @@ impl Pending {
             found.map(|digest| Known { digest, origin: Origin::Cached, time: Duration::ZERO });
         let pending = Pending::new(file, cache, began, done);
         if done.is_none() {
-            let shared = Arc::clone(&pending.shared);
-            let work = move || {
-                let _ = of_engine();
-                // The prompt goes first: with as many computing threads as cores, this one has
-                // what they leave over. Whoever waits for the digest hashes himself.
-                let _ = recinto_os::cpus::yield_to_others();
-                while !shared.left.load(Ordering::Relaxed) && shared.step().is_none() {}
-            };
-            std::thread::Builder::new()
-                .name("recinto-digest".into())
-                .spawn(work)
+            pending
+                .spawn(BESIDE)
                 .map_err(|_| Error::new(Kind::Machine, "no thread for the weights' digest"))?;
         }
         Ok(pending)
+    }
+
+    /// The first prompt has been read: the digest need no longer stand back. A low priority cannot
+    /// be taken back, so another thread takes the stream over.
+    pub fn prompt_read(&self) {
+        let turn = &self.shared.turn;
+        let mine = turn.compare_exchange(BESIDE, AFTER, Ordering::Relaxed, Ordering::Relaxed);
+        if mine.is_ok() && !self.is_done() {
+            // Without a thread the one who waits does it all.
+            let _ = self.spawn(AFTER);
+        }
+    }
+
+    fn spawn(&self, turn: u8) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let work = move || {
+            if turn == BESIDE {
+                let _ = of_engine();
+                let _ = recinto_os::cpus::yield_to_others();
+            }
+            while shared.turn.load(Ordering::Relaxed) == turn && shared.step().is_none() {}
+        };
+        std::thread::Builder::new().name("recinto-digest".into()).spawn(work).map(drop)
     }
 
     /// A digest that was computed while the file was copied, from `began` on.
@@ -127,8 +148,8 @@ impl Pending {
         done: Option<Known>,
     ) -> Pending {
         let work = Work { hasher: Hasher::new(), at: 0, time: Duration::ZERO, done };
-        let (work, left) = (Mutex::new(work), AtomicBool::new(false));
-        Pending { shared: Arc::new(Shared { file: Arc::clone(file), cache, began, work, left }) }
+        let (work, turn) = (Mutex::new(work), AtomicU8::new(BESIDE));
+        Pending { shared: Arc::new(Shared { file: Arc::clone(file), cache, began, work, turn }) }
     }
 
     /// Whether it is there already.
@@ -138,7 +159,7 @@ impl Pending {
 
     /// The digest; computes the rest of it, or gives up a little after `stop` says so.
     pub fn wait(&self, stop: &Stop) -> Result<Known, Error> {
-        self.shared.left.store(true, Ordering::Relaxed);
+        self.shared.turn.store(OVER, Ordering::Relaxed);
         let mut late = None;
         loop {
             if let Some(known) = self.shared.step() {
@@ -189,7 +210,7 @@ impl Shared {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.shared.left.store(true, Ordering::Relaxed);
+        self.shared.turn.store(OVER, Ordering::Relaxed);
     }
 }
 

@@ -222,6 +222,11 @@ impl Model {
         Ok((digests, weights.time))
     }
 
+    /// A first prompt has been read.
+    pub(crate) fn prompt_read(&self) {
+        self.0.weights.prompt_read();
+    }
+
     /// Where the weights lie.
     fn held(&self) -> Held {
         if self.file().is_pinned() { Held::Pinned } else { Held::Mapped }
