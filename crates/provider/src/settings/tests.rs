@@ -97,7 +97,8 @@ fn every_key_is_looked_up() {
 
 #[test]
 fn the_cache_is_in_the_users_folder() {
-    let cases: [(&str, &[(&str, &str)], Option<&str>); 6] = [
+    type Pairs = &'static [(&'static str, &'static str)];
+    let cases: [(&str, Pairs, Option<&str>); 6] = [
         ("its own variable", &[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/recinto")),
         ("home", &[("HOME", "/h/Núñez")], Some("/h/Núñez/.cache/recinto")),
         ("no whole path", &[("XDG_CACHE_HOME", "x"), ("HOME", "/h")], Some("/h/.cache/recinto")),
