@@ -2,6 +2,8 @@
 //!
 //! This is the unfused interpreter; whatever is made faster later is held to its bits.
 
+use std::sync::Arc;
+
 use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
 use recinto_kernels::{
     Angles, Attend, Gate, Job, Kv, Machine, Prepared, Rows, Stop, first_non_finite,
@@ -14,7 +16,7 @@ use crate::error::{Error, Kind};
 
 /// What an opened model computes with: the file, the program and small vectors as floats.
 pub(crate) struct Bound {
-    pub file: File,
+    pub file: Arc<File>,
     pub program: Program,
     pub machine: Machine,
     /// Norm scales and biases, by tensor; everything one-dimensional that the program reads.
@@ -81,7 +83,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl Bound {
-    pub fn new(file: File, program: Program, machine: Machine) -> Result<Bound, Error> {
+    pub fn new(file: Arc<File>, program: Program, machine: Machine) -> Result<Bound, Error> {
         let mut vectors: Vec<Option<Box<[f32]>>> = Vec::new();
         vectors.resize_with(file.tensors().len(), || None);
         for instruction in &program.instructions {

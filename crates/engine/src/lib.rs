@@ -4,10 +4,12 @@
 //! [`Session::reply`]; its single edge upward is the caller's sink.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod digest;
 mod error;
 mod exec;
 mod model;
+mod open;
 mod options;
 mod prompt;
 mod record;
@@ -18,12 +20,13 @@ mod stream;
 
 pub use digest::Digests;
 pub use error::{Error, Kind};
-pub use model::{Facts, Model, OpenOptions, VERSION};
+pub use model::{Facts, Model, VERSION};
+pub use open::{OpenOptions, Pin, Verify};
 pub use options::Options;
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role};
 pub use recinto_kernels::{Level, NUMERICS, Stop};
-pub use recinto_receipt::{Digest, Receipt};
+pub use recinto_receipt::{Digest, Held, Origin, Receipt};
 pub use reply::{Finish, Reply, Times, Usage};
 pub use session::{Session, SessionOptions, Want};
 pub use stream::{Piece, Sink};

@@ -45,6 +45,8 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             file: model.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
             size: model.file().bytes().len() as u64,
             digest: made.digests.weights,
+            digest_origin: Some(made.digests.weights_origin),
+            weights: Some(made.digests.weights_held),
         },
         architecture: Architecture {
             name: program.name.clone(),

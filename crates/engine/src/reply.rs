@@ -175,7 +175,10 @@ impl Session {
                     _ => return Err(error),
                 },
             };
-            prefill.get_or_insert_with(|| began.elapsed());
+            if prefill.is_none() {
+                prefill = Some(began.elapsed());
+                model.prompt_read();
+            }
             next = run.pick(logits);
             let finish = run.push(next, sink, self.position(), self.context())?;
             if run.stream.refused() {

@@ -13,6 +13,8 @@ mod map;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod owner;
+mod pages;
+pub mod private;
 pub mod shield;
 #[allow(unsafe_code)]
 pub mod signal;
@@ -20,6 +22,7 @@ pub mod usage;
 mod wiped;
 
 pub use map::{Advice, Identity, Map};
+pub use pages::{LARGE, Pages, Pinned};
 pub use wiped::{Wiped, WipedText};
 
 #[cfg(test)]

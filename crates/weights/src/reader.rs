@@ -115,6 +115,7 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+
     /// Passes over `len` strings; where one of them is at fault, one by one up to it.
     fn strings(&mut self, len: u64, what: &str) -> Result<(), Error> {
         if let Some(end) = sound_strings(self.bytes, self.at, len) {

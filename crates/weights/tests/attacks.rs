@@ -195,6 +195,18 @@ fn keys() {
             "UTF-8",
         ),
         case(
+            "a character over two strings",
+            one(ARRAY).u32(STR).u64(2).u64(1).bytes(b"\xc3").u64(1).bytes(b"\xb1"),
+            Kind::Invalid,
+            "UTF-8",
+        ),
+        case(
+            "a character whose rest is a length",
+            one(ARRAY).u32(STR).u64(2).u64(1).bytes(b"\xc3").u64(0x80).bytes(&[b'a'; 0x80]),
+            Kind::Invalid,
+            "UTF-8",
+        ),
+        case(
             "a key twice",
             Raw::new(0, 2).key("año", U32).u32(1).key("año", U8).bytes(&[1]).pad(32),
             Kind::Invalid,
@@ -391,6 +403,32 @@ proptest! {
         }
         if let Ok(file) = File::from_bytes(bytes) {
             walk(&file);
+        }
+    }
+
+    #[test]
+    fn an_array_of_texts_is_read_exactly_when_each_is_one(
+        texts in proptest::collection::vec(
+            prop_oneof![
+                proptest::collection::vec(prop_oneof![Just(b'a'), Just(0xc3), Just(0xb1)], 0..4),
+                proptest::collection::vec(Just(b'x'), 120..140),
+                "\\PC{0,50}".prop_map(String::into_bytes),
+            ],
+            0..6,
+        )
+    ) {
+        let start = Raw::new(0, 1).key("k", ARRAY).u32(STR).u64(texts.len() as u64);
+        let add = |raw: Raw, text: &Vec<u8>| raw.u64(text.len() as u64).bytes(text);
+        let bytes = texts.iter().fold(start, add).pad(32).0;
+        let good = texts.iter().all(|text| std::str::from_utf8(text).is_ok());
+        match File::from_bytes(bytes) {
+            Ok(file) => {
+                prop_assert!(good);
+                let read = file.metadata().strings("k").unwrap().unwrap();
+                let read: Vec<&[u8]> = read.map(str::as_bytes).collect();
+                prop_assert_eq!(read, texts);
+            }
+            Err(error) => prop_assert!(!good && error.to_string().contains("UTF-8"), "{}", error),
         }
     }
 
