@@ -2,13 +2,28 @@
 
 use super::{Ended, Machine};
 use crate::grid::{self, Grid, Part};
-use crate::kv::{Kv, PAGE};
-use crate::scratch::Seen;
+use crate::kv::Kv;
+use crate::page::PAGE;
+use crate::scratch::Scratch;
 use crate::stop::{Stop, Stopped};
 use crate::table::{Scores, Weigh};
 
-/// Queries of one tile; they share what is read of keys and values.
-const QUERIES: usize = 8;
+/// Most queries of one tile; they share what is read of keys and values.
+const QUERIES: usize = 24;
+/// Sequences of one parallel region; more are done in several.
+const SEQUENCES: usize = 16;
+
+/// Queries of one sequence in a batch: `n` positions from `start` on, over that sequence's keys
+/// and values.
+#[derive(Clone, Copy)]
+pub struct Sequence<'a> {
+    /// Keys and values of every position up to the last query's must have been stored.
+    pub kv: &'a Kv,
+    /// Position of the first query.
+    pub start: usize,
+    /// Queries.
+    pub n: usize,
+}
 
 /// How a layer attends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,12 +54,34 @@ impl Machine {
         a: &Attend,
         out: &mut [f32],
     ) -> Result<(), Stopped> {
-        let (kv_heads, key_dim, value_dim) = (kv.kv_heads(), kv.key_dim(), kv.value_dim());
+        let n = q.len().checked_div(a.heads * kv.key_dim()).unwrap_or(0);
+        self.attend_all(stop, q, &[Sequence { kv, start, n }], a, out)
+    }
+
+    /// Attention of several sequences, each over its own keys and values, in one parallel region.
+    /// Positions of `q` and `out` are those of the sequences, one after the other.
+    ///
+    /// # Panics
+    /// As [`Machine::attend`], and when sequences differ in heads or their sizes.
+    pub fn attend_all(
+        &self,
+        stop: &Stop,
+        mut q: &[f32],
+        sequences: &[Sequence<'_>],
+        a: &Attend,
+        mut out: &mut [f32],
+    ) -> Result<(), Stopped> {
+        let Some(first) = sequences.first() else { return stop.check() };
+        let shape = |kv: &Kv| (kv.kv_heads(), kv.key_dim(), kv.value_dim());
+        let (kv_heads, key_dim, value_dim) = shape(first.kv);
         assert!(kv_heads > 0 && key_dim > 0 && value_dim > 0, "an empty cache");
         assert!(a.heads > 0 && a.heads.is_multiple_of(kv_heads), "heads of an attention");
-        let n = q.len() / (a.heads * key_dim);
+        let n: usize = sequences.iter().map(|sequence| sequence.n).sum();
         assert!(q.len() == n * a.heads * key_dim && out.len() == n * a.heads * value_dim);
-        assert!(start + n <= kv.capacity(), "positions of an attention");
+        for Sequence { kv, start, n } in sequences {
+            assert!(shape(kv) == (kv_heads, key_dim, value_dim), "sequences of one model");
+            assert!(start + n <= kv.capacity(), "positions of an attention");
+        }
         let group = a.heads / kv_heads;
         // Heads of one tile divide the group, so that all read the same keys; fewer where there
         // would not be a tile for every thread.
@@ -56,32 +93,42 @@ impl Machine {
         let heads = (1..=group).rev().find(fits).unwrap_or(1);
         let many = (QUERIES / heads).max(1).min(n.div_ceil(self.threads()).max(1));
         let ended = Ended::new(stop);
-        let grid = Grid::new(out, a.heads * value_dim, heads * value_dim, many);
-        grid::run(&self.pool, &[grid], &|thread, _, part| {
-            let scratch = &mut *self.scratch(thread);
-            self.attend_tile(&ended, q, kv, start, a, &mut scratch.seen, part);
-        });
+        for sequences in sequences.chunks(SEQUENCES) {
+            let mut grids: [Grid<'_>; SEQUENCES] =
+                std::array::from_fn(|_| Grid::new(&mut [], 0, 1, 1));
+            let mut queries: [&[f32]; SEQUENCES] = [&[]; SEQUENCES];
+            for ((grid, queries), sequence) in grids.iter_mut().zip(&mut queries).zip(sequences) {
+                let (now, rest) = out.split_at_mut(sequence.n * a.heads * value_dim);
+                *grid = Grid::new(now, a.heads * value_dim, heads * value_dim, many);
+                out = rest;
+                (*queries, q) = q.split_at(sequence.n * a.heads * key_dim);
+            }
+            grid::run(&self.pool, &grids[..sequences.len()], &|thread, index, part| {
+                let scratch = &mut *self.scratch(thread);
+                self.attend_tile(&ended, queries[index], &sequences[index], a, scratch, part);
+            });
+        }
         ended.result()
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn attend_tile(
         &self,
         ended: &Ended<'_>,
         q: &[f32],
-        kv: &Kv,
-        start: usize,
+        &Sequence { kv, start, .. }: &Sequence<'_>,
         a: &Attend,
-        seen: &mut Seen,
+        scratch: &mut Scratch,
         mut part: Part<'_>,
     ) {
         let (key_dim, value_dim, table) = (kv.key_dim(), kv.value_dim(), self.table());
+        let seen = &mut scratch.seen;
         let heads = part.columns.start / value_dim..part.columns.end / value_dim;
         let kv_head = heads.start / (a.heads / kv.kv_heads());
-        let queries = heads.len() * part.positions.len();
-        // Query i: position i / heads, head i % heads; and the positions it sees.
+        let (many, positions) = (heads.len(), part.positions.clone());
+        let queries = many * positions.len();
+        // Query i: position i / many, head i % many; and the positions it sees.
         let sees = |i: usize| {
-            let p = start + part.positions.start + i / heads.len();
+            let p = start + positions.start + i / many;
             let first = a.window.map_or(0, |window| (p + 1).saturating_sub(window));
             (first.min(p), p + 1)
         };
@@ -91,10 +138,10 @@ impl Machine {
         let stride = pages.len() * PAGE;
 
         let gathered = seen.q.take(queries * key_dim);
-        for (i, to) in gathered.chunks_exact_mut(key_dim).enumerate() {
-            let p = part.positions.start + i / heads.len();
-            let from = (p * a.heads + heads.start + i % heads.len()) * key_dim;
-            to.copy_from_slice(&q[from..from + key_dim]);
+        for i in 0..queries {
+            let from = ((positions.start + i / many) * a.heads + heads.start + i % many) * key_dim;
+            let to = gathered.iter_mut().skip(i).step_by(queries);
+            to.zip(&q[from..from + key_dim]).for_each(|(to, q)| *to = *q);
         }
         let s = seen.s.take(queries * stride);
         for page in pages.clone() {
@@ -139,32 +186,26 @@ impl Machine {
                     page_z[i] = table.soften(s, m[i], first, last);
                 }
             }
-            // What all see is read once for all; before and after it, each alone and in order.
+            // What all see is read once for all; before and after it, the heads of each position
+            // alone and in order.
             let (from, to) = (sees(queries - 1).0, sees(0).1);
             let e = &s[page * PAGE - base..];
             let v = kv.values(page, kv_head);
-            let each = |from: usize, to: usize, i: usize, queries: usize, o: &mut [f32]| {
+            let mut each = |from: usize, to: usize, i: usize, queries: usize| {
                 if from < to {
-                    let e = &e[i * stride..];
+                    let (e, o) = (&e[i * stride..], &mut page_o[i * value_dim..]);
                     table.weigh(&Weigh { e, stride, queries, v, value_dim, from, to }, o);
                 }
             };
-            let (from, to) = if from < to { (from, to) } else { (0, 0) };
-            let alone = |i: usize, o: &mut [f32], before: bool| {
-                let (first, last) = sees(i);
-                match (from < to, before) {
-                    (true, true) => each(first, from, i, 1, o),
-                    (true, false) => each(to.max(first), last, i, 1, o),
-                    (false, true) => each(first, last, i, 1, o),
-                    (false, false) => {}
+            if from < to {
+                (0..queries).step_by(many).for_each(|i| each(sees(i).0, from, i, many));
+                each(from, to, 0, queries);
+                for i in (0..queries).step_by(many) {
+                    let (first, last) = sees(i);
+                    each(to.max(first), last, i, many);
                 }
-            };
-            for (i, o) in page_o.chunks_exact_mut(value_dim).enumerate() {
-                alone(i, o, true);
-            }
-            each(from, to, 0, queries, page_o);
-            for (i, o) in page_o.chunks_exact_mut(value_dim).enumerate() {
-                alone(i, o, false);
+            } else {
+                (0..queries).step_by(many).for_each(|i| each(sees(i).0, sees(i).1, i, many));
             }
             for i in 0..queries {
                 let (first, last) = sees(i);
@@ -183,8 +224,8 @@ impl Machine {
             }
         }
         for i in 0..queries {
-            let p = part.positions.start + i / heads.len();
-            let at = i % heads.len() * value_dim;
+            let p = positions.start + i / many;
+            let at = i % many * value_dim;
             let out = &mut part.at(p)[at..at + value_dim];
             for (out, o) in out.iter_mut().zip(&o[i * value_dim..]) {
                 *out = o / z[i];
