@@ -4,25 +4,31 @@
 //! [`Session::reply`]; its single edge upward is the caller's sink.
 #![forbid(unsafe_code)]
 
+mod batch;
+mod buffers;
 mod digest;
 mod error;
 mod exec;
+mod mark;
 mod model;
 mod options;
 mod prompt;
 mod record;
 mod reply;
 mod sampler;
+mod saved;
 mod session;
 mod stream;
 
+pub use batch::{Batch, Feed};
 pub use digest::Digests;
 pub use error::{Error, Kind};
+pub use mark::Mark;
 pub use model::{Facts, Model, OpenOptions, VERSION};
 pub use options::Options;
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role};
-pub use recinto_kernels::{Level, NUMERICS, Stop};
+pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
 pub use recinto_receipt::{Digest, Receipt};
 pub use reply::{Finish, Reply, Times, Usage};
 pub use session::{Session, SessionOptions, Want};

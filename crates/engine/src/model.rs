@@ -8,7 +8,7 @@ use std::{
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
-use recinto_kernels::{Kernels, Level, Machine, NUMERICS, Stop};
+use recinto_kernels::{Kernels, KvType, Level, Machine, NUMERICS, Stop};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, File};
 use serde::Serialize;
@@ -95,7 +95,7 @@ pub struct Facts {
     pub version: &'static str,
     /// Milliseconds that opening took, the digest apart.
     pub load_ms: f64,
-    /// Bytes of keys and values a position.
+    /// Bytes of keys and values a position, in the type a session has where none is asked for.
     pub kv_bytes_per_position: usize,
 }
 
@@ -189,6 +189,13 @@ impl Model {
         Ok(self.timed_digests(&Stop::never())?.0)
     }
 
+    /// Digests of the architecture's text and of the weights; waits for the second.
+    pub(crate) fn identity(&self) -> Result<[recinto_receipt::Digest; 2], Error> {
+        let (weights, _) = self.0.weights.wait(&Stop::never())?;
+        self.whole()?;
+        Ok([self.0.architecture, weights])
+    }
+
     /// Refuses to go on when the file is no longer the one that was mapped.
     pub(crate) fn whole(&self) -> Result<(), Error> {
         if self.file().unchanged() {
@@ -271,7 +278,10 @@ impl Model {
             numerics: NUMERICS,
             version: VERSION,
             load_ms: self.0.load.as_secs_f64() * 1e3,
-            kv_bytes_per_position: program.caches.iter().map(position_bytes).sum(),
+            kv_bytes_per_position: {
+                let default = KvType::default();
+                program.caches.iter().map(|shape| position_bytes(shape, default)).sum()
+            },
         }
     }
 }

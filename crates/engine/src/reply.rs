@@ -162,6 +162,7 @@ impl Session {
         if !before.is_empty() {
             self.feed(before, Want::None, &stop)?;
         }
+        self.set_anchor()?;
         // The last token of the prompt gives the first logits; from here on nothing is lost.
         let mut run = Run::new(&model, &options, &prompt, seed, self.context())?;
         let mut next = fresh[fresh.len() - 1];
@@ -210,11 +211,8 @@ impl Session {
             let kind = Kind::Overflow { needed, available: self.context() };
             return Err(Error::new(kind, what).hint(self.more_room()));
         }
-        let common = self.ids().iter().zip(prompt.ids.iter()).take_while(|(a, b)| a == b).count();
         // The last id is always fed again: its logits are needed.
-        let common = common.min(prompt.ids.len() - 1);
-        self.truncate(common);
-        Ok(common)
+        self.go_back_to(&prompt.ids)
     }
 }
 
