@@ -1,7 +1,8 @@
 //! Model and Session: open, feed, sample, reply.
 //!
 //! [`Model::open`] settles every name; after it there are only numbers. The one loop is
-//! [`Session::reply`]; its single edge upward is the caller's sink.
+//! [`Session::reply`]; its single edge upward is the caller's sink. What sessions keep, how they go
+//! back and how many are fed at once is in `docs/sessions.md`.
 #![forbid(unsafe_code)]
 
 mod batch;

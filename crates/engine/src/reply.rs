@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use recinto_kernels::Stop;
+use recinto_kernels::{KvType, Stop};
 use recinto_os::Wiped;
 use recinto_receipt::Receipt;
 use serde::Serialize;
@@ -196,7 +196,8 @@ impl Session {
             output_tokens: run.output.len(),
         };
         let decode = began.elapsed() - prefill;
-        let end = End { finish, usage, options: options.clone(), started, prefill, decode };
+        let (kv, options) = (self.kv(), options.clone());
+        let end = End { finish, usage, options, kv, started, prefill, decode };
         run.finish(&model, &prompt, end, &stop)
     }
 
@@ -221,6 +222,7 @@ struct End {
     finish: Finish,
     usage: Usage,
     options: Options,
+    kv: KvType,
     started: SystemTime,
     prefill: Duration,
     decode: Duration,
@@ -321,7 +323,7 @@ impl<'a> Run<'a> {
 
     /// Waits for the digests and closes the record.
     fn finish(self, model: &Model, prompt: &Prompt, end: End, stop: &Stop) -> Result<Reply, Error> {
-        let End { finish, usage, options, started, prefill, decode } = end;
+        let End { finish, usage, options, kv, started, prefill, decode } = end;
         let mut notes = prompt.notes.clone();
         if finish == Finish::Length {
             notes.push(match self.output.len() >= self.max_tokens {
@@ -346,6 +348,7 @@ impl<'a> Run<'a> {
             digests: &digests,
             options: &options,
             mode: prompt.mode,
+            kv,
             finish: &finish,
             usage,
             times: &times,

@@ -174,7 +174,7 @@ fn the_types_of_keys_and_values_differ_and_are_close() {
         let spread = all[1].iter().fold(0f32, |m, x| m.max(x.abs()));
         for (kv, logits) in KvType::ALL.into_iter().zip(&all) {
             let gap = logits.iter().zip(&all[1]).fold(0f32, |m, (a, b)| m.max((a - b).abs()));
-            assert!(gap < 0.02 * spread, "{name}, {kv}: {gap} of {spread}");
+            assert!(gap < 0.05 * spread, "{name}, {kv}: {gap} of {spread}");
             assert!(kv == KvType::F16 || bits(logits) != bits(&all[1]), "{name}, {kv}");
         }
     }
@@ -212,5 +212,5 @@ fn a_conversation_of_a_windowed_model_goes_on_from_its_prompt() {
     other.messages = Request::user("¿Y mañana?").messages;
     let here = one.reply(&other, &Stop::never(), &mut sink()).unwrap();
     let alone = model.reply(&other, &Stop::never(), &mut sink()).unwrap();
-    assert_eq!((here.text, here.usage.output_tokens), (alone.text.clone(), 300));
+    assert_eq!((here.text.clone(), here.usage.output_tokens), (alone.text.clone(), 300));
 }

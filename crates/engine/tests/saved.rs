@@ -39,7 +39,7 @@ fn what_was_saved_goes_on_exactly() {
     let tail = ids(6, 9);
     for name in ARCHITECTURES {
         for kv in KvType::ALL {
-            for n in [0, 1, 255, 256, 530] {
+            for n in [0, 1, 256, 530] {
                 let model = open(name, 2);
                 let bytes = saved(&model, kv, n);
                 let want = last(&mut session(&model, kv), &[ids(n, 0), tail.clone()].concat());

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::str::FromStr;
 
 use recinto_os::memory;
@@ -12,6 +13,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Positions of one page.
 pub const PAGE: usize = 256;
+/// Positions of keys, or columns of values, that lie side by side: what a step of attention
+/// loads at once, so that it walks straight through memory.
+pub(crate) const LANES: usize = 16;
 /// Values of a head that share a scale where keys and values are stored as bytes.
 pub(crate) const GROUP: usize = 32;
 
@@ -68,7 +72,7 @@ impl FromStr for KvType {
     }
 }
 
-/// Keys or values of one head in one page, as stored.
+/// Keys or values of one head in one page, as stored; [`key_at`] and [`value_at`] say where.
 #[derive(Clone, Copy)]
 pub(crate) enum Stored<'a> {
     Bf16(&'a [u16]),
@@ -78,6 +82,21 @@ pub(crate) enum Stored<'a> {
         codes: &'a [i8],
         scales: &'a [u16],
     },
+}
+
+/// Where value `d` of the key of position `j` lies among a head's keys of `dim` values:
+/// `[PAGE / LANES][dim][LANES]`.
+#[inline(always)]
+pub(crate) fn key_at(dim: usize, d: usize, j: usize) -> usize {
+    (j / LANES * dim + d) * LANES + j % LANES
+}
+
+/// Where column `c` of position `j` lies among a head's values of `dim` columns:
+/// `[dim / LANES][PAGE][LANES]`, the last columns as many as are left.
+#[inline(always)]
+pub(crate) fn value_at(dim: usize, c: usize, j: usize) -> usize {
+    let first = c / LANES * LANES;
+    first * PAGE + j * LANES.min(dim - first) + c % LANES
 }
 
 /// Heads and sizes of what a page holds.
@@ -159,9 +178,9 @@ fn zeros<T: Clone + Default>(len: usize) -> Option<Vec<T>> {
 
 /// A page of one layer; wiped when the last who shares it lets go.
 pub(crate) struct Page {
-    /// `[kv_head][key_dim][PAGE]`: sixteen positions side by side for the scores.
+    /// Of one head after the other: sixteen positions side by side for the scores.
     k: Side,
-    /// `[kv_head][PAGE][value_dim]`: a row of columns for the weighed sum.
+    /// Likewise: sixteen columns side by side for the weighed sum.
     v: Side,
 }
 
@@ -183,12 +202,12 @@ impl Page {
         self.v.copy_from(&other.v);
     }
 
-    /// Keys of one head, `[key_dim][PAGE]`.
+    /// Keys of one head.
     pub fn keys(&self, shape: &Shape, head: usize) -> Stored<'_> {
         self.k.head(shape.kind, shape.key_dim, head)
     }
 
-    /// Values of one head, `[PAGE][value_dim]`.
+    /// Values of one head.
     pub fn values(&self, shape: &Shape, head: usize) -> Stored<'_> {
         self.v.head(shape.kind, shape.value_dim, head)
     }
@@ -212,53 +231,60 @@ impl Page {
         v: &[f32],
         narrow: impl Fn(f32) -> u16,
     ) {
-        // Some positions at a time, so that a line of the page is written while it is at hand.
-        const MANY: usize = 16;
-        let width = shape.kv_heads * shape.key_dim;
-        for (i, k) in k.chunks(MANY * width).enumerate() {
-            let (at, n) = (first + i * MANY, k.len() / width);
-            for (d, row) in self.k.words.chunks_exact_mut(PAGE).enumerate() {
-                for (to, k) in row[at..at + n].iter_mut().zip(k.chunks_exact(width)) {
-                    *to = narrow(k[d]);
+        let mut near = Zeroizing::new([[0; 64]; LANES]);
+        let (dim, width) = (shape.key_dim, shape.kv_heads * shape.key_dim);
+        let mut done = 0;
+        while done < k.len() / width {
+            // Positions that lie side by side, some of their values at a time: narrowed as they
+            // come, then turned.
+            let j = first + done;
+            let n = (LANES - j % LANES).min(k.len() / width - done);
+            let k = &k[done * width..(done + n) * width];
+            for (h, head) in self.k.words.chunks_exact_mut(PAGE * dim).enumerate() {
+                for d in (0..dim).step_by(64) {
+                    let many = (dim - d).min(64);
+                    for (near, k) in near.iter_mut().zip(k.chunks_exact(width)) {
+                        let k = &k[h * dim + d..][..many];
+                        near.iter_mut().zip(k).for_each(|(to, x)| *to = narrow(*x));
+                    }
+                    let at = key_at(dim, d, j);
+                    for (i, to) in head[at..].chunks_mut(LANES).take(many).enumerate() {
+                        to.iter_mut().zip(&near[..n]).for_each(|(to, near)| *to = near[i]);
+                    }
                 }
             }
+            done += n;
         }
         let dim = shape.value_dim;
         for (i, v) in v.chunks_exact(shape.kv_heads * dim).enumerate() {
             let heads = self.v.words.chunks_exact_mut(PAGE * dim);
             for (head, v) in heads.zip(v.chunks_exact(dim)) {
-                for (to, x) in head[(first + i) * dim..].iter_mut().zip(v) {
-                    *to = narrow(*x);
+                for (t, v) in v.chunks(LANES).enumerate() {
+                    let at = value_at(dim, t * LANES, first + i);
+                    let to = head[at..at + v.len()].iter_mut();
+                    to.zip(v).for_each(|(to, x)| *to = narrow(*x));
                 }
             }
         }
     }
 
     fn store_codes(&mut self, shape: &Shape, first: usize, k: &[f32], v: &[f32]) {
-        let mut codes = [0i8; GROUP];
-        let dim = shape.key_dim;
-        for (i, k) in k.chunks_exact(shape.kv_heads * dim).enumerate() {
-            let j = first + i;
-            let heads = self.k.codes.chunks_exact_mut(PAGE * dim);
-            let scales = self.k.words.chunks_exact_mut(PAGE * dim.div_ceil(GROUP));
-            for ((head, scales), k) in heads.zip(scales).zip(k.chunks_exact(dim)) {
-                for (group, k) in k.chunks(GROUP).enumerate() {
-                    scales[group * PAGE + j] = bytes_of(k, &mut codes);
-                    let rows = head[group * GROUP * PAGE..].chunks_exact_mut(PAGE);
-                    rows.zip(&codes).take(k.len()).for_each(|(row, code)| row[j] = *code);
-                }
-            }
-        }
-        let dim = shape.value_dim;
-        for (i, v) in v.chunks_exact(shape.kv_heads * dim).enumerate() {
-            let j = first + i;
-            let heads = self.v.codes.chunks_exact_mut(PAGE * dim);
-            let scales = self.v.words.chunks_exact_mut(PAGE * dim.div_ceil(GROUP));
-            for ((head, scales), v) in heads.zip(scales).zip(v.chunks_exact(dim)) {
-                for (group, v) in v.chunks(GROUP).enumerate() {
-                    scales[group * PAGE + j] = bytes_of(v, &mut codes);
-                    let at = j * dim + group * GROUP;
-                    head[at..at + v.len()].copy_from_slice(&codes[..v.len()]);
+        let mut codes = Zeroizing::new([0i8; GROUP]);
+        type At = fn(usize, usize, usize) -> usize;
+        let sides: [(&mut Side, &[f32], usize, At); 2] =
+            [(&mut self.k, k, shape.key_dim, key_at), (&mut self.v, v, shape.value_dim, value_at)];
+        for (side, x, dim, at) in sides {
+            for (i, x) in x.chunks_exact(shape.kv_heads * dim).enumerate() {
+                let j = first + i;
+                let heads = side.codes.chunks_exact_mut(PAGE * dim);
+                let scales = side.words.chunks_exact_mut(PAGE * dim.div_ceil(GROUP));
+                for ((head, scales), x) in heads.zip(scales).zip(x.chunks_exact(dim)) {
+                    for (g, x) in x.chunks(GROUP).enumerate() {
+                        scales[g * PAGE + j] = bytes_of(x, &mut codes);
+                        for (d, code) in codes.iter().enumerate().take(x.len()) {
+                            head[at(dim, g * GROUP + d, j)] = *code;
+                        }
+                    }
                 }
             }
         }
@@ -273,23 +299,23 @@ impl Page {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut piece = Zeroizing::new([0; PIECE]);
-        for (side, run) in [(&self.k, shape.key_run(filled)), (&self.v, shape.value_run(filled))] {
-            for words in side.words.chunks_exact(run.words.0) {
-                for words in words[..run.words.1].chunks(PIECE / 2) {
+        shape.runs(filled, &mut |keys, words, run| {
+            let side = if keys { &self.k } else { &self.v };
+            if words {
+                for words in side.words[run].chunks(PIECE / 2) {
                     for (to, word) in piece.as_chunks_mut::<2>().0.iter_mut().zip(words) {
                         *to = word.to_le_bytes();
                     }
                     sink(&piece[..2 * words.len()])?;
                 }
-            }
-            for codes in side.codes.chunks_exact(run.codes.0) {
-                for codes in codes[..run.codes.1].chunks(PIECE) {
+            } else {
+                for codes in side.codes[run].chunks(PIECE) {
                     piece.iter_mut().zip(codes).for_each(|(to, code)| *to = *code as u8);
                     sink(&piece[..codes.len()])?;
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reads what [`Page::write`] gave.
@@ -300,20 +326,56 @@ impl Page {
         source: &mut dyn FnMut(&mut [u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut piece = Zeroizing::new([0; PIECE]);
-        let runs = [shape.key_run(filled), shape.value_run(filled)];
-        for (side, run) in [&mut self.k, &mut self.v].into_iter().zip(runs) {
-            for words in side.words.chunks_exact_mut(run.words.0) {
-                for words in words[..run.words.1].chunks_mut(PIECE / 2) {
+        shape.runs(filled, &mut |keys, words, run| {
+            let side = if keys { &mut self.k } else { &mut self.v };
+            if words {
+                for words in side.words[run].chunks_mut(PIECE / 2) {
                     source(&mut piece[..2 * words.len()])?;
                     for (word, from) in words.iter_mut().zip(piece.as_chunks::<2>().0) {
                         *word = u16::from_le_bytes(*from);
                     }
                 }
-            }
-            for codes in side.codes.chunks_exact_mut(run.codes.0) {
-                for codes in codes[..run.codes.1].chunks_mut(PIECE) {
+            } else {
+                for codes in side.codes[run].chunks_mut(PIECE) {
                     source(&mut piece[..codes.len()])?;
                     codes.iter_mut().zip(piece.iter()).for_each(|(code, from)| *code = *from as i8);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Bytes that are written or read at once.
+const PIECE: usize = 4096;
+
+impl Shape {
+    /// Every run of stored numbers that belongs to the first `filled` positions of a page, in
+    /// order: `run(keys or else values, words or else codes, where)`.
+    fn runs(
+        &self,
+        filled: usize,
+        run: &mut dyn FnMut(bool, bool, Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let bytes = self.kind == KvType::Q8_0;
+        for (keys, dim) in [(true, self.key_dim), (false, self.value_dim)] {
+            if bytes {
+                for row in 0..self.kv_heads * dim.div_ceil(GROUP) {
+                    run(keys, true, row * PAGE..row * PAGE + filled)?;
+                }
+            }
+            for head in (0..self.kv_heads).map(|head| head * dim * PAGE) {
+                if keys {
+                    let whole = filled / LANES * LANES;
+                    run(keys, !bytes, head..head + whole * dim)?;
+                    let last = (0..dim).map(|d| head + key_at(dim, d, whole));
+                    let mut last = last.take_while(|_| whole < filled);
+                    last.try_for_each(|at| run(keys, !bytes, at..at + filled - whole))?;
+                } else {
+                    for c in (0..dim).step_by(LANES) {
+                        let at = head + value_at(dim, c, 0);
+                        run(keys, !bytes, at..at + filled * LANES.min(dim - c))?;
+                    }
                 }
             }
         }
@@ -321,43 +383,16 @@ impl Page {
     }
 }
 
-/// Bytes that are written or read at once.
-const PIECE: usize = 4096;
-
-/// How the numbers of a page lie: length of a run, and how much of it is filled.
-struct Run {
-    words: (usize, usize),
-    codes: (usize, usize),
-}
-
-impl Shape {
-    /// Keys, and scales of both: positions side by side.
-    fn key_run(&self, filled: usize) -> Run {
-        Run { words: (PAGE, filled), codes: (PAGE, filled) }
-    }
-
-    /// Values: a position after the other.
-    fn value_run(&self, filled: usize) -> Run {
-        let run = (PAGE * self.value_dim, filled * self.value_dim);
-        match self.kind {
-            KvType::Bf16 | KvType::F16 => Run { words: run, codes: run },
-            KvType::Q8_0 => Run { words: (PAGE, filled), codes: run },
-        }
-    }
-}
-
 /// To bf16 (half to even); magnitudes below 2⁻⁴⁰ become 0, NaN stays NaN.
 #[inline(always)]
 fn bf16(x: f32) -> u16 {
+    // All three answers are made and one is taken: no branch, so that rows go by vectors.
     let bits = x.to_bits();
-    let magnitude = bits & 0x7fff_ffff;
-    if magnitude < 0x2b80_0000 {
-        0
-    } else if magnitude > 0x7f80_0000 {
-        (bits >> 16) as u16 | 0x40
-    } else {
-        ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16
-    }
+    let magnitude = (bits & 0x7fff_ffff) as i32;
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    let kept = if magnitude < 0x2b80_0000 { 0 } else { rounded };
+    let nan = bits >> 16 | 0x40;
+    (if magnitude > 0x7f80_0000 { nan } else { kept }) as u16
 }
 
 /// At most [`GROUP`] values as bytes, and their scale as a half.

@@ -6,7 +6,7 @@
 use recinto_quant::{bf16_to_f32, f16_to_f32};
 
 use super::{fold, math};
-use crate::page::{GROUP, PAGE, Stored};
+use crate::page::{GROUP, PAGE, Stored, key_at, value_at};
 use crate::table::{Scores, Weigh};
 
 /// Queries that share what is loaded.
@@ -90,11 +90,12 @@ pub(crate) fn scores(a: &Scores<'_>, s: &mut [f32]) {
             }
         }
     }
+    let dim = a.key_dim;
     match a.k {
-        Stored::Bf16(k) => all(a, |d, j| wide::<false>(k[d * PAGE + j]), None, s),
-        Stored::F16(k) => all(a, |d, j| wide::<true>(k[d * PAGE + j]), None, s),
+        Stored::Bf16(k) => all(a, |d, j| wide::<false>(k[key_at(dim, d, j)]), None, s),
+        Stored::F16(k) => all(a, |d, j| wide::<true>(k[key_at(dim, d, j)]), None, s),
         Stored::Q8 { codes, scales } => {
-            all(a, |d, j| f32::from(codes[d * PAGE + j]), Some(scales), s);
+            all(a, |d, j| f32::from(codes[key_at(dim, d, j)]), Some(scales), s);
         }
     }
 }
@@ -126,7 +127,8 @@ pub(crate) fn soften(s: &mut [f32], m: f32, from: usize, to: usize) -> f32 {
     let mut lanes = [0f32; 16];
     for s in s[low..high].as_chunks_mut::<16>().0 {
         for i in 0..16 {
-            s[i] = math::exp(s[i] - m);
+            // Nothing is above the maximum, or a NaN is there and the whole result one.
+            s[i] = math::exp_below(s[i] - m);
             lanes[i] += s[i];
         }
     }
@@ -138,7 +140,7 @@ pub(crate) fn soften(s: &mut [f32], m: f32, from: usize, to: usize) -> f32 {
 #[inline(always)]
 fn weigh_of<const N: usize, const W: usize>(
     a: &Weigh<'_>,
-    v: impl Fn(usize) -> f32,
+    v: impl Fn(usize, usize) -> f32,
     scale: Option<&[u16]>,
     first: usize,
     at: usize,
@@ -151,7 +153,7 @@ fn weigh_of<const N: usize, const W: usize>(
     for j in a.from..a.to {
         let mut values = [0f32; W];
         for (lane, value) in values.iter_mut().enumerate() {
-            *value = v(j * a.value_dim + at + lane);
+            *value = v(at + lane, j);
         }
         // Sixteen columns never straddle two groups.
         let scale = scale.map(|scales| wide::<true>(scales[at / GROUP * PAGE + j]));
@@ -171,7 +173,7 @@ fn weigh_of<const N: usize, const W: usize>(
 #[inline(always)]
 fn weigh_columns<const N: usize>(
     a: &Weigh<'_>,
-    v: impl Fn(usize) -> f32 + Copy,
+    v: impl Fn(usize, usize) -> f32 + Copy,
     scale: Option<&[u16]>,
     first: usize,
     o: &mut [f32],
@@ -190,7 +192,12 @@ fn weigh_columns<const N: usize>(
 /// Adds the weighed values of positions `from..to` to every query's output.
 #[inline(always)]
 pub(crate) fn weigh(a: &Weigh<'_>, o: &mut [f32]) {
-    fn all(a: &Weigh<'_>, v: impl Fn(usize) -> f32 + Copy, scale: Option<&[u16]>, o: &mut [f32]) {
+    fn all(
+        a: &Weigh<'_>,
+        v: impl Fn(usize, usize) -> f32 + Copy,
+        scale: Option<&[u16]>,
+        o: &mut [f32],
+    ) {
         for (first, n) in runs(a.queries, MOST) {
             match n {
                 4 => weigh_columns::<4>(a, v, scale, first, o),
@@ -200,9 +207,12 @@ pub(crate) fn weigh(a: &Weigh<'_>, o: &mut [f32]) {
             }
         }
     }
+    let dim = a.value_dim;
     match a.v {
-        Stored::Bf16(v) => all(a, |at| wide::<false>(v[at]), None, o),
-        Stored::F16(v) => all(a, |at| wide::<true>(v[at]), None, o),
-        Stored::Q8 { codes, scales } => all(a, |at| f32::from(codes[at]), Some(scales), o),
+        Stored::Bf16(v) => all(a, |c, j| wide::<false>(v[value_at(dim, c, j)]), None, o),
+        Stored::F16(v) => all(a, |c, j| wide::<true>(v[value_at(dim, c, j)]), None, o),
+        Stored::Q8 { codes, scales } => {
+            all(a, |c, j| f32::from(codes[value_at(dim, c, j)]), Some(scales), o);
+        }
     }
 }

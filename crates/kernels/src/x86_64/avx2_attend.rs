@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
 use crate::all::attend::runs;
-use crate::page::{GROUP, PAGE, Stored};
+use crate::page::{GROUP, LANES, PAGE, Stored, key_at, value_at};
 use crate::table::{Scores, Weigh};
 
 /// Queries of one register tile: twelve sums, two vectors of what is stored, one query.
@@ -90,7 +90,8 @@ fn nothing<const N: usize, const P: usize>() -> Sums<N, P> {
     [[[_mm256_setzero_ps(); 2]; P]; N]
 }
 
-/// Sums of `N` queries from `first` over the rows of `q`, one stored row each from `at` on.
+/// Sums of `N` queries from `first` over the rows of `q`, a row of sixteen stored numbers each from
+/// `at` on; the next sixteen positions are `apart` from there.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn sums<const N: usize, const P: usize, const KIND: u8>(
@@ -98,20 +99,20 @@ fn sums<const N: usize, const P: usize, const KIND: u8>(
     queries: usize,
     k: &Source<'_>,
     first: usize,
-    mut at: usize,
+    (mut at, apart): (usize, usize),
 ) -> Sums<N, P> {
     let mut acc = nothing::<N, P>();
     for q in q.chunks_exact(queries) {
         let q: &[f32; N] = q[first..].first_chunk().expect("queries of a run");
         for p in 0..P {
-            let keys = two::<KIND>(k, at + 16 * p);
+            let keys = two::<KIND>(k, at + p * apart);
             for i in 0..N {
                 let q = _mm256_set1_ps(q[i]);
                 acc[i][p][0] = _mm256_fmadd_ps(q, keys[0], acc[i][p][0]);
                 acc[i][p][1] = _mm256_fmadd_ps(q, keys[1], acc[i][p][1]);
             }
         }
-        at += PAGE;
+        at += LANES;
     }
     acc
 }
@@ -127,9 +128,11 @@ fn scores_at<const N: usize, const P: usize, const KIND: u8>(
     s: &mut [f32],
 ) {
     let mut all = nothing::<N, P>();
+    let apart = a.key_dim * LANES;
     if KIND == Q8 {
         for (g, q) in a.q.chunks(GROUP * a.queries).enumerate() {
-            let part = sums::<N, P, KIND>(q, a.queries, k, first, g * GROUP * PAGE + j);
+            let at = key_at(a.key_dim, g * GROUP, j);
+            let part = sums::<N, P, KIND>(q, a.queries, k, first, (at, apart));
             for p in 0..P {
                 let at = g * PAGE + j + 16 * p;
                 let scale = [scales8(scales, at), scales8(scales, at + 8)];
@@ -140,7 +143,8 @@ fn scores_at<const N: usize, const P: usize, const KIND: u8>(
             }
         }
     } else {
-        all = sums::<N, P, KIND>(a.q, a.queries, k, first, j);
+        let at = key_at(a.key_dim, 0, j);
+        all = sums::<N, P, KIND>(a.q, a.queries, k, first, (at, apart));
     }
     let scale = _mm256_set1_ps(a.scale);
     for i in 0..N {
@@ -161,14 +165,15 @@ fn scores_of<const N: usize, const P: usize, const KIND: u8>(
     k: &Source<'_>,
     scales: &[u16],
     first: usize,
+    (from, to): (usize, usize),
     s: &mut [f32],
 ) {
-    let mut j = a.from;
-    while j + 16 * P <= a.to {
+    let mut j = from;
+    while j + 16 * P <= to {
         scores_at::<N, P, KIND>(a, k, scales, (first, j), s);
         j += 16 * P;
     }
-    while j < a.to {
+    while j < to {
         scores_at::<N, 1, KIND>(a, k, scales, (first, j), s);
         j += 16;
     }
@@ -177,14 +182,18 @@ fn scores_of<const N: usize, const P: usize, const KIND: u8>(
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn scores_as<const KIND: u8>(a: &Scores<'_>, k: &Source<'_>, scales: &[u16], s: &mut [f32]) {
-    for (first, n) in runs(a.queries, MOST) {
-        match n {
-            6 => scores_of::<6, 1, KIND>(a, k, scales, first, s),
-            5 => scores_of::<5, 1, KIND>(a, k, scales, first, s),
-            4 => scores_of::<4, 1, KIND>(a, k, scales, first, s),
-            3 => scores_of::<3, 2, KIND>(a, k, scales, first, s),
-            2 => scores_of::<2, 2, KIND>(a, k, scales, first, s),
-            _ => scores_of::<1, 4, KIND>(a, k, scales, first, s),
+    // Some positions for all queries, so that all find their keys in the nearest cache.
+    for from in (a.from..a.to).step_by(64) {
+        let part = (from, a.to.min(from + 64));
+        for (first, n) in runs(a.queries, MOST) {
+            match n {
+                6 => scores_of::<6, 1, KIND>(a, k, scales, first, part, s),
+                5 => scores_of::<5, 1, KIND>(a, k, scales, first, part, s),
+                4 => scores_of::<4, 1, KIND>(a, k, scales, first, part, s),
+                3 => scores_of::<3, 2, KIND>(a, k, scales, first, part, s),
+                2 => scores_of::<2, 2, KIND>(a, k, scales, first, part, s),
+                _ => scores_of::<1, 4, KIND>(a, k, scales, first, part, s),
+            }
         }
     }
 }
@@ -234,7 +243,7 @@ fn weigh_of<const N: usize, const P: usize, const KIND: u8>(
     }
     for j in 0..w.to - w.from {
         for p in 0..P {
-            let v = two::<KIND>(v, (w.from + j) * value_dim + at + 16 * p);
+            let v = two::<KIND>(v, (at + 16 * p) * PAGE + (w.from + j) * LANES);
             for i in 0..N {
                 let e = _mm256_set1_ps(e[i][j]);
                 acc[i][p][0] = _mm256_fmadd_ps(e, v[0], acc[i][p][0]);
@@ -283,9 +292,9 @@ fn columns<const N: usize, const P: usize, const KIND: u8>(
             let w = Weights { e: &w.e[i * w.stride..], ..w };
             let o = &mut o[i * value_dim + at];
             match KIND {
-                BF16 => column(w, |j| wide_bf16(v.words[j * value_dim + at]), o),
-                F16 => column(w, |j| wide_f16(v.words[j * value_dim + at]), o),
-                _ => column(w, |j| f32::from(v.codes[j * value_dim + at]), o),
+                BF16 => column(w, |j| wide_bf16(v.words[value_at(value_dim, at, j)]), o),
+                F16 => column(w, |j| wide_f16(v.words[value_at(value_dim, at, j)]), o),
+                _ => column(w, |j| f32::from(v.codes[value_at(value_dim, at, j)]), o),
             }
         }
     }
@@ -299,8 +308,7 @@ fn wide_f16(bits: u16) -> f32 {
     recinto_quant::f16_to_f32(bits.to_le_bytes())
 }
 
-/// All columns for `N` queries. Bytes have their scales put into the weights first, a group of
-/// columns at a time.
+/// Columns of one group for `N` queries from `first`. Bytes have their scales put into the weights.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn weigh_run<const N: usize, const P: usize, const KIND: u8>(
@@ -308,41 +316,46 @@ fn weigh_run<const N: usize, const P: usize, const KIND: u8>(
     v: &Source<'_>,
     scales: &[u16],
     first: usize,
+    group: std::ops::Range<usize>,
     o: &mut [f32],
 ) {
     let (e, o) = (&a.e[first * a.stride..], &mut o[first * a.value_dim..]);
     let w = Weights { e, stride: a.stride, from: a.from, to: a.to };
     if KIND != Q8 {
-        return columns::<N, P, KIND>(w, v, a.value_dim, 0..a.value_dim, o);
+        return columns::<N, P, KIND>(w, v, a.value_dim, group, o);
     }
     let mut scaled = [[0f32; PAGE]; MOST];
+    let scales = &scales[group.start / GROUP * PAGE..][..PAGE];
     // In whole lanes: what is computed beyond `from..to` is not used.
-    let (from, to) = (a.from / 8 * 8, a.to.next_multiple_of(8));
-    for (g, scales) in scales.chunks_exact(PAGE).enumerate() {
-        for (i, scaled) in scaled.iter_mut().enumerate().take(N) {
-            let e = &e[i * a.stride..][..PAGE];
-            for j in (from..to).step_by(8) {
-                let e = load8(e[j..].first_chunk().expect("whole lanes"));
-                put8(scaled, j, _mm256_mul_ps(e, scales8(scales, j)));
-            }
+    for (i, scaled) in scaled.iter_mut().enumerate().take(N) {
+        let e = &e[i * a.stride..][..PAGE];
+        for j in (a.from / 8 * 8..a.to).step_by(8) {
+            let e = load8(e[j..].first_chunk().expect("whole lanes"));
+            put8(scaled, j, _mm256_mul_ps(e, scales8(scales, j)));
         }
-        let w = Weights { e: scaled.as_flattened(), stride: PAGE, ..w };
-        let end = a.value_dim.min((g + 1) * GROUP);
-        columns::<N, P, KIND>(w, v, a.value_dim, g * GROUP..end, o);
     }
+    let w = Weights { e: scaled.as_flattened(), stride: PAGE, ..w };
+    columns::<N, P, KIND>(w, v, a.value_dim, group, o);
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn weigh_as<const KIND: u8>(a: &Weigh<'_>, v: &Source<'_>, scales: &[u16], o: &mut [f32]) {
-    for (first, n) in runs(a.queries, MOST) {
-        match n {
-            6 => weigh_run::<6, 1, KIND>(a, v, scales, first, o),
-            5 => weigh_run::<5, 1, KIND>(a, v, scales, first, o),
-            4 => weigh_run::<4, 1, KIND>(a, v, scales, first, o),
-            3 => weigh_run::<3, 2, KIND>(a, v, scales, first, o),
-            2 => weigh_run::<2, 2, KIND>(a, v, scales, first, o),
-            _ => weigh_run::<1, 4, KIND>(a, v, scales, first, o),
+    // Some columns for all queries, so that all find them in the nearest cache; as many as one
+    // query takes at a time.
+    let many = if a.queries == 1 && KIND != Q8 { 2 * GROUP } else { GROUP };
+    for from in (0..a.value_dim).step_by(many) {
+        let to = a.value_dim.min(from + many);
+        for (first, n) in runs(a.queries, MOST) {
+            match n {
+                6 => weigh_run::<6, 1, KIND>(a, v, scales, first, from..to, o),
+                5 => weigh_run::<5, 1, KIND>(a, v, scales, first, from..to, o),
+                4 => weigh_run::<4, 1, KIND>(a, v, scales, first, from..to, o),
+                3 => weigh_run::<3, 2, KIND>(a, v, scales, first, from..to, o),
+                2 => weigh_run::<2, 2, KIND>(a, v, scales, first, from..to, o),
+                _ if KIND != Q8 => weigh_run::<1, 4, KIND>(a, v, scales, first, from..to, o),
+                _ => weigh_run::<1, 2, KIND>(a, v, scales, first, from..to, o),
+            }
         }
     }
 }
