@@ -231,7 +231,7 @@ impl Page {
         v: &[f32],
         narrow: impl Fn(f32) -> u16,
     ) {
-        let mut near = Zeroizing::new([[0; 64]; LANES]);
+        let mut near = [[0; 64]; LANES];
         let (dim, width) = (shape.key_dim, shape.kv_heads * shape.key_dim);
         let mut done = 0;
         while done < k.len() / width {
@@ -255,6 +255,8 @@ impl Page {
             }
             done += n;
         }
+        // What was not touched needs no wiping: most steps store one position.
+        near.iter_mut().take(k.len() / width).for_each(Zeroize::zeroize);
         let dim = shape.value_dim;
         for (i, v) in v.chunks_exact(shape.kv_heads * dim).enumerate() {
             let heads = self.v.words.chunks_exact_mut(PAGE * dim);

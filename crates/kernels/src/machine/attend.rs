@@ -1,5 +1,7 @@
 //! Attention of a block of queries over stored keys and values, by heads and positions.
 
+use std::ops::Range;
+
 use super::{Ended, Machine};
 use crate::grid::{self, Grid, Part};
 use crate::kv::Kv;
@@ -12,6 +14,10 @@ use crate::table::{Scores, Weigh};
 const QUERIES: usize = 24;
 /// Sequences of one parallel region; more are done in several.
 const SEQUENCES: usize = 16;
+
+/// Positions seen from which the pages of a single query are split over threads: there are seldom
+/// as many key-value heads as would keep all threads busy.
+const SPLIT: usize = 4 * PAGE;
 
 /// Queries of one sequence in a batch: `n` positions from `start` on, over that sequence's keys
 /// and values.
@@ -82,6 +88,12 @@ impl Machine {
             assert!(shape(kv) == (kv_heads, key_dim, value_dim), "sequences of one model");
             assert!(start + n <= kv.capacity(), "positions of an attention");
         }
+        if let [one @ Sequence { n: 1, .. }] = sequences
+            && self.threads() > 1
+            && seen_by(one.start, a).len() >= SPLIT
+        {
+            return self.attend_pages(stop, q, one, a, out);
+        }
         let group = a.heads / kv_heads;
         // Heads of one tile divide the group, so that all read the same keys; fewer where there
         // would not be a tile for every thread.
@@ -128,9 +140,8 @@ impl Machine {
         let queries = many * positions.len();
         // Query i: position i / many, head i % many; and the positions it sees.
         let sees = |i: usize| {
-            let p = start + positions.start + i / many;
-            let first = a.window.map_or(0, |window| (p + 1).saturating_sub(window));
-            (first.min(p), p + 1)
+            let seen = seen_by(start + positions.start + i / many, a);
+            (seen.start, seen.end)
         };
         let (first_page, last) = (sees(0).0 / PAGE, sees(queries - 1).1);
         let pages = first_page..last.div_ceil(PAGE);
@@ -232,4 +243,110 @@ impl Machine {
             }
         }
     }
+    /// Attention of one query, a tile a page and key-value head; sums are made page by page and
+    /// added in page order in any case, so the bits are those of [`Machine::attend_tile`].
+    fn attend_pages(
+        &self,
+        stop: &Stop,
+        q: &[f32],
+        &Sequence { kv, start, .. }: &Sequence<'_>,
+        a: &Attend,
+        out: &mut [f32],
+    ) -> Result<(), Stopped> {
+        let (key_dim, value_dim, table) = (kv.key_dim(), kv.value_dim(), self.table());
+        let group = a.heads / kv.kv_heads();
+        let fits = |h: &usize| group.is_multiple_of(*h) && *h <= QUERIES;
+        let many = (1..=group).rev().find(fits).unwrap_or(1);
+        let seen = seen_by(start, a);
+        let (first, last) = (seen.start / PAGE, seen.end.div_ceil(PAGE));
+        // What the query sees of a page.
+        let sees = |page: usize| {
+            let clip = |p: usize| p.saturating_sub(page * PAGE).min(PAGE);
+            (clip(seen.start), clip(seen.end))
+        };
+        // A record: scores of a page and head, their weighed values, their largest, their sum.
+        let (values, largest, sum) = (PAGE, PAGE + value_dim, PAGE + value_dim + 1);
+        let width = sum + 1;
+        let mut held = std::mem::take(&mut self.scratch(0).seen.records);
+        let records = held.take((last - first) * a.heads * width);
+        let ended = Ended::new(stop);
+        // A row of the table is a page, a tile the heads of one key-value head.
+        let (row, tile) = (a.heads * width, many * width);
+        grid::run(&self.pool, &[Grid::new(&mut *records, row, tile, 1)], &|thread, _, mut part| {
+            if ended.now() {
+                return;
+            }
+            let (head, page) = (part.columns.start / width, first + part.positions.start);
+            let scratch = &mut *self.scratch(thread);
+            let gathered = scratch.seen.q.take(many * key_dim);
+            for (i, q) in q[head * key_dim..].chunks_exact(key_dim).take(many).enumerate() {
+                let to = gathered.iter_mut().skip(i).step_by(many);
+                to.zip(q).for_each(|(to, q)| *to = *q);
+            }
+            let (from, to) = sees(page);
+            let s = part.at(page - first);
+            let scores = Scores {
+                q: gathered,
+                queries: many,
+                key_dim,
+                k: kv.keys(page, head / group),
+                from: from / 16 * 16,
+                to: to.next_multiple_of(16),
+                scale: a.scale,
+                stride: width,
+            };
+            table.scores(&scores, s);
+            for record in s.chunks_exact_mut(width) {
+                if let Some(cap) = a.softcap {
+                    table.softcap(&mut record[from..to], cap);
+                }
+                record[largest] = table.largest(&record[from..to]);
+            }
+        });
+        let pages = last - first;
+        for head in 0..a.heads {
+            let at = |page: usize| (page * a.heads + head) * width + largest;
+            let m = (0..pages)
+                .fold(f32::NEG_INFINITY, |m, page| table.largest(&[m, records[at(page)]]));
+            (0..pages).for_each(|page| records[at(page)] = m);
+        }
+        grid::run(&self.pool, &[Grid::new(&mut *records, row, tile, 1)], &|thread, _, mut part| {
+            if ended.now() {
+                return;
+            }
+            let (head, page) = (part.columns.start / width, first + part.positions.start);
+            let scratch = &mut *self.scratch(thread);
+            let o = scratch.seen.page.take(many * value_dim);
+            o.fill(0.0);
+            let (from, to) = sees(page);
+            let e = part.at(page - first);
+            for record in e.chunks_exact_mut(width) {
+                let m = record[largest];
+                record[sum] = table.soften(&mut record[..PAGE], m, from, to);
+            }
+            let v = kv.values(page, head / group);
+            table.weigh(&Weigh { e, stride: width, queries: many, v, value_dim, from, to }, o);
+            for (record, o) in e.chunks_exact_mut(width).zip(o.chunks_exact(value_dim)) {
+                record[values..largest].copy_from_slice(o);
+            }
+        });
+        for (head, out) in out.chunks_exact_mut(value_dim).enumerate() {
+            let record = |page: usize| &records[(page * a.heads + head) * width..][..width];
+            out.copy_from_slice(&record(0)[values..largest]);
+            let mut z = record(0)[sum];
+            for page in 1..pages {
+                table.add(out, &record(page)[values..largest]);
+                z += record(page)[sum];
+            }
+            out.iter_mut().for_each(|out| *out /= z);
+        }
+        self.scratch(0).seen.records = held;
+        ended.result()
+    }
+}
+
+/// Positions that a query at `p` sees.
+fn seen_by(p: usize, a: &Attend) -> Range<usize> {
+    let first = a.window.map_or(0, |window| (p + 1).saturating_sub(window));
+    first.min(p)..p + 1
 }

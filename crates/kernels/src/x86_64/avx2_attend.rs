@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2_lanes::*;
+use super::avx2_lanes::{load8, put8};
 use crate::all::attend::runs;
 use crate::page::{GROUP, LANES, PAGE, Stored, key_at, value_at};
 use crate::table::{Scores, Weigh};
@@ -48,6 +48,20 @@ fn two<const KIND: u8>(from: &Source<'_>, at: usize) -> [__m256; 2] {
     }
     let odd = _mm256_and_si256(x, _mm256_set1_epi32(0xffff_0000u32 as i32));
     [_mm256_castsi256_ps(_mm256_slli_epi32::<16>(x)), _mm256_castsi256_ps(odd)]
+}
+
+/// Stored numbers between what is weighed and what is asked for.
+const AHEAD: usize = 64 * LANES;
+
+/// Asks for what is stored at `at`; past the end this does nothing.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn ahead<const KIND: u8>(from: &Source<'_>, at: usize) {
+    if KIND == Q8 {
+        _mm_prefetch::<_MM_HINT_T0>(from.codes.as_ptr().wrapping_add(at));
+    } else {
+        _mm_prefetch::<_MM_HINT_T0>(from.words.as_ptr().wrapping_add(at).cast());
+    }
 }
 
 /// Sixteen sums in the order of their places.
@@ -105,6 +119,10 @@ fn sums<const N: usize, const P: usize, const KIND: u8>(
     for q in q.chunks_exact(queries) {
         let q: &[f32; N] = q[first..].first_chunk().expect("queries of a run");
         for p in 0..P {
+            if N < 4 {
+                // A few queries wait for memory: the keys after these are asked for now.
+                ahead::<KIND>(k, at + (P + p) * apart);
+            }
             let keys = two::<KIND>(k, at + p * apart);
             for i in 0..N {
                 let q = _mm256_set1_ps(q[i]);
@@ -243,7 +261,11 @@ fn weigh_of<const N: usize, const P: usize, const KIND: u8>(
     }
     for j in 0..w.to - w.from {
         for p in 0..P {
-            let v = two::<KIND>(v, (at + 16 * p) * PAGE + (w.from + j) * LANES);
+            let place = (at + 16 * p) * PAGE + (w.from + j) * LANES;
+            if N < 4 {
+                ahead::<KIND>(v, place + AHEAD);
+            }
+            let v = two::<KIND>(v, place);
             for i in 0..N {
                 let e = _mm256_set1_ps(e[i][j]);
                 acc[i][p][0] = _mm256_fmadd_ps(e, v[0], acc[i][p][0]);
