@@ -214,3 +214,17 @@ fn a_conversation_of_a_windowed_model_goes_on_from_its_prompt() {
     let alone = model.reply(&other, &Stop::never(), &mut sink()).unwrap();
     assert_eq!((here.text.clone(), here.usage.output_tokens), (alone.text.clone(), 300));
 }
+
+#[test]
+fn a_receipt_names_a_type_that_is_not_the_default() {
+    let model = open("qwen2-quant", 1);
+    let mut request = Request::user("¿Qué hora es?");
+    request.options.max_tokens = 2;
+    for (kv, word) in
+        [(KvType::Bf16, None), (KvType::F16, Some("f16")), (KvType::Q8_0, Some("q8_0"))]
+    {
+        let reply = session(&model, kv).reply(&request, &Stop::never(), &mut sink()).unwrap();
+        let receipt = serde_json::to_value(&reply.receipt).unwrap();
+        assert_eq!(receipt["options"]["kv"].as_str(), word, "{kv}");
+    }
+}

@@ -291,4 +291,10 @@ fn a_stop_ends_attention() {
     let mut out = vec![0.0; c.n * c.heads * c.value_dim];
     let stop = Stop::new(Arc::new(AtomicBool::new(true)), None);
     assert!(machine.attend(&stop, &q, &kv, 0, &c.attend(), &mut out).is_err());
+    // One query over many pages goes another way.
+    let mut kv = Kv::new(c.kv_heads, c.key_dim, c.value_dim);
+    kv.reserve(2000).unwrap();
+    let (q, out) = (&q[..c.heads * c.key_dim], &mut out[..c.heads * c.value_dim]);
+    assert!(machine.attend(&stop, q, &kv, 1999, &c.attend(), out).is_err());
+    assert!(machine.attend(&Stop::never(), q, &kv, 1999, &c.attend(), out).is_ok());
 }

@@ -208,7 +208,7 @@ fn scores_as<const KIND: u8>(a: &Scores<'_>, k: &Source<'_>, scales: &[u16], s: 
                 6 => scores_of::<6, 1, KIND>(a, k, scales, first, part, s),
                 5 => scores_of::<5, 1, KIND>(a, k, scales, first, part, s),
                 4 => scores_of::<4, 1, KIND>(a, k, scales, first, part, s),
-                3 => scores_of::<3, 2, KIND>(a, k, scales, first, part, s),
+                3 => scores_of::<3, 1, KIND>(a, k, scales, first, part, s),
                 2 => scores_of::<2, 2, KIND>(a, k, scales, first, part, s),
                 _ => scores_of::<1, 4, KIND>(a, k, scales, first, part, s),
             }
@@ -373,7 +373,7 @@ fn weigh_as<const KIND: u8>(a: &Weigh<'_>, v: &Source<'_>, scales: &[u16], o: &m
                 6 => weigh_run::<6, 1, KIND>(a, v, scales, first, from..to, o),
                 5 => weigh_run::<5, 1, KIND>(a, v, scales, first, from..to, o),
                 4 => weigh_run::<4, 1, KIND>(a, v, scales, first, from..to, o),
-                3 => weigh_run::<3, 2, KIND>(a, v, scales, first, from..to, o),
+                3 => weigh_run::<3, 1, KIND>(a, v, scales, first, from..to, o),
                 2 => weigh_run::<2, 2, KIND>(a, v, scales, first, from..to, o),
                 _ if KIND != Q8 => weigh_run::<1, 4, KIND>(a, v, scales, first, from..to, o),
                 _ => weigh_run::<1, 2, KIND>(a, v, scales, first, from..to, o),
