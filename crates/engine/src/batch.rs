@@ -148,6 +148,9 @@ impl Batch {
                 model.afford((len as u64).saturating_mul(4), "logits of all positions")?;
             }
             self.rows.try_reserve(len).map_err(|_| model.no_memory())?;
+            if self.rows.refused() {
+                return Err(model.no_memory());
+            }
         }
         let mut at = (0, 0);
         while at.0 < feeds.len() {

@@ -106,6 +106,7 @@ impl Session {
             return Err(Error::new(Kind::Overflow { needed, available }, what));
         }
         self.state = mark.state.share(&self.model)?;
+        self.anchor = self.anchor.take().filter(|anchor| anchor.position() <= needed);
         Ok(())
     }
 

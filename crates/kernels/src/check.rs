@@ -147,7 +147,7 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
     // A head that neither 16 columns nor a group of bytes divides.
     const DIM: usize = 34;
-    let (from, to, stride) = (16, 80, PAGE);
+    let (from, stride) = (16, PAGE);
     let q = bytes.values(6 * DIM);
     let halves = |bytes: &mut Bytes, len: usize| -> Vec<u16> {
         let half = |x: &f32| u16::from_le_bytes(recinto_quant::f32_to_f16(*x));
@@ -158,16 +158,15 @@ fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
     let smaller = halves(bytes, DIM * PAGE);
     let codes: Vec<i8> = (0..DIM * PAGE).map(|_| (bytes.next() % 255) as u8 as i8).collect();
     let scales = halves(bytes, DIM.div_ceil(GROUP) * PAGE);
-    // Every number of queries that share what is loaded.
     let bytes = Stored::Q8 { codes: &codes, scales: &scales };
-    let all: [(Stored<'_>, &[usize]); 3] = [
-        (Stored::Bf16(&words), &[1, 2, 3, 4, 5, 6]),
-        (Stored::F16(&smaller), &[1, 4]),
-        (bytes, &[2, 5]),
-    ];
-    let runs = all.into_iter().flat_map(|(kv, many)| many.iter().map(move |n| (kv, *n)));
-    runs.into_iter().all(|(kv, queries)| {
+    // Every number of queries that share what is loaded.
+    let all: [(Stored<'_>, &[usize]); 3] =
+        [(Stored::Bf16(&words), &[1, 2, 3, 4, 5, 6]), (Stored::F16(&smaller), &[3]), (bytes, &[5])];
+    let mut runs = all.into_iter().flat_map(|(kv, many)| many.iter().map(move |n| (kv, *n)));
+    runs.all(|(kv, queries)| {
         let (q, key_dim, value_dim, scale) = (&q[..queries * DIM], DIM, DIM, 0.3);
+        // One query takes more positions at a time than several.
+        let to = if queries == 1 { 80 } else { 48 };
         let scores = Scores { q, queries, key_dim, k: kv, from, to, scale, stride };
         let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
         table.scores(&scores, &mut got);
