@@ -9,7 +9,7 @@ use std::{
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
-use recinto_kernels::{Kernels, Machine, NUMERICS, Stop};
+use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
 use recinto_receipt::{Hasher, Held};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, AsStored, File};
@@ -86,7 +86,7 @@ pub struct Facts {
     pub load_ms: f64,
     /// Where the weights lie.
     pub weights: Held,
-    /// Bytes of keys and values a position.
+    /// Bytes of keys and values a position, in the type a session has where none is asked for.
     pub kv_bytes_per_position: usize,
 }
 
@@ -181,6 +181,13 @@ impl Model {
         Ok(self.timed_digests(&Stop::never())?.0)
     }
 
+    /// Digests of the architecture's text and of the weights; waits for the second.
+    pub(crate) fn identity(&self) -> Result<[recinto_receipt::Digest; 2], Error> {
+        let weights = self.0.weights.wait(&Stop::never())?;
+        self.whole()?;
+        Ok([self.0.architecture, weights.digest])
+    }
+
     /// Refuses to go on when the file is no longer the one that was mapped.
     pub(crate) fn whole(&self) -> Result<(), Error> {
         if self.file().unchanged() {
@@ -269,7 +276,10 @@ impl Model {
             version: VERSION,
             load_ms: self.0.load.as_secs_f64() * 1e3,
             weights: self.held(),
-            kv_bytes_per_position: program.caches.iter().map(position_bytes).sum(),
+            kv_bytes_per_position: {
+                let default = KvType::default();
+                program.caches.iter().map(|shape| position_bytes(shape, default)).sum()
+            },
         }
     }
 }

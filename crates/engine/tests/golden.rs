@@ -153,7 +153,7 @@ fn no_bit_depends_on_pieces_threads_or_level() {
         }
         let mut session = session(&model, 256);
         rows(&mut session, &prompt, &[]).expect("logits");
-        session.truncate(20);
+        session.truncate(20).unwrap();
         let again = rows(&mut session, &prompt[20..], &[4]).expect("logits");
         let width = whole.len() / prompt.len();
         let again: Vec<u32> = again.iter().map(|v| v.to_bits()).collect();

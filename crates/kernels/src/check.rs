@@ -5,8 +5,8 @@ use recinto_quant::{DType, Form, LAYOUTS};
 
 use crate::acts::{Acts, SUMS};
 use crate::interleave::interleave;
-use crate::kv::PAGE;
 use crate::level::Level;
+use crate::page::{GROUP, PAGE, Stored};
 use crate::rope::Pairs;
 use crate::scratch::Work;
 use crate::table::{Scores, TILE, Table, Weigh};
@@ -169,24 +169,42 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 }
 
 fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
-    const DIM: usize = 18;
-    let (queries, from, to, stride) = (7, 16, 48, PAGE);
-    let q = bytes.values(queries * DIM);
-    let kv: Vec<u16> =
+    // A head that neither 16 columns nor a group of bytes divides.
+    const DIM: usize = 34;
+    let (from, stride) = (16, PAGE);
+    let q = bytes.values(6 * DIM);
+    let halves = |bytes: &mut Bytes, len: usize| -> Vec<u16> {
+        let half = |x: &f32| u16::from_le_bytes(recinto_quant::f32_to_f16(*x));
+        bytes.values(len).iter().map(half).collect()
+    };
+    let words: Vec<u16> =
         bytes.values(DIM * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-    let scores = Scores { q: &q, queries, key_dim: DIM, k: &kv, from, to, scale: 0.3, stride };
-    let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
-    table.scores(&scores, &mut got);
-    slow.scores(&scores, &mut want);
-    if !same(&got, &want) {
-        return false;
-    }
-    let (from, to) = (19, 46);
-    let weigh = Weigh { e: &want, stride, queries, v: &kv, value_dim: DIM, from, to };
-    let (mut got, mut want) = (q.clone(), q.clone());
-    table.weigh(&weigh, &mut got);
-    slow.weigh(&weigh, &mut want);
-    same(&got, &want)
+    let smaller = halves(bytes, DIM * PAGE);
+    let codes: Vec<i8> = (0..DIM * PAGE).map(|_| (bytes.next() % 255) as u8 as i8).collect();
+    let scales = halves(bytes, DIM.div_ceil(GROUP) * PAGE);
+    let bytes = Stored::Q8 { codes: &codes, scales: &scales };
+    // Every number of queries that share what is loaded.
+    let all: [(Stored<'_>, &[usize]); 3] =
+        [(Stored::Bf16(&words), &[1, 2, 3, 4, 5, 6]), (Stored::F16(&smaller), &[3]), (bytes, &[5])];
+    let mut runs = all.into_iter().flat_map(|(kv, many)| many.iter().map(move |n| (kv, *n)));
+    runs.all(|(kv, queries)| {
+        let (q, key_dim, value_dim, scale) = (&q[..queries * DIM], DIM, DIM, 0.3);
+        // One query takes more positions at a time than several.
+        let to = if queries == 1 { 80 } else { 48 };
+        let scores = Scores { q, queries, key_dim, k: kv, from, to, scale, stride };
+        let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
+        table.scores(&scores, &mut got);
+        slow.scores(&scores, &mut want);
+        if !same(&got, &want) {
+            return false;
+        }
+        let (from, to) = (19, 46);
+        let weigh = Weigh { e: &want, stride, queries, v: kv, value_dim, from, to };
+        let (mut got, mut want) = (q.to_vec(), q.to_vec());
+        table.weigh(&weigh, &mut got);
+        slow.weigh(&weigh, &mut want);
+        same(&got, &want)
+    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::acts::Acts;
 use crate::all;
 use crate::interleave::take_row;
 use crate::level::Level;
+use crate::page::Stored;
 use crate::rope::Pairs;
 use crate::scratch::{Wiped, Work};
 
@@ -42,12 +43,12 @@ pub(crate) struct Linear {
 
 /// Scores of queries against one page of keys.
 pub(crate) struct Scores<'a> {
-    /// Queries, `queries × key_dim`.
+    /// Queries side by side, `key_dim × queries`.
     pub q: &'a [f32],
     pub queries: usize,
     pub key_dim: usize,
-    /// Keys of the page, `key_dim × PAGE` bf16.
-    pub k: &'a [u16],
+    /// Keys of the page, `key_dim × PAGE`.
+    pub k: Stored<'a>,
     /// Positions in the page, multiples of 16.
     pub from: usize,
     pub to: usize,
@@ -62,8 +63,8 @@ pub(crate) struct Weigh<'a> {
     pub e: &'a [f32],
     pub stride: usize,
     pub queries: usize,
-    /// Values of the page, `PAGE × value_dim` bf16.
-    pub v: &'a [u16],
+    /// Values of the page, `PAGE × value_dim`.
+    pub v: Stored<'a>,
     pub value_dim: usize,
     pub from: usize,
     pub to: usize,

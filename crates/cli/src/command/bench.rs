@@ -200,7 +200,7 @@ impl Run<'_> {
     }
 
     fn session_of(&self, positions: usize) -> SessionOptions {
-        SessionOptions { context: Some(positions) }
+        SessionOptions { context: Some(positions), ..SessionOptions::default() }
     }
 
     /// The same ids each time, from all over the vocabulary.
