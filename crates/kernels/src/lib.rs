@@ -16,6 +16,8 @@ mod check;
 mod grid;
 mod kv;
 mod level;
+#[allow(unsafe_code)]
+pub mod limits;
 mod machine;
 #[allow(unsafe_code)]
 mod pool;
