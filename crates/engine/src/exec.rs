@@ -10,7 +10,10 @@ use recinto_os::Wiped;
 use recinto_quant::{Form, expand};
 use recinto_weights::File;
 
+use std::time::Instant;
+
 use crate::error::{Error, Kind};
+use crate::profile::Profile;
 
 /// What an opened model computes with: the file, the program and small vectors as floats.
 pub(crate) struct Bound {
@@ -78,6 +81,22 @@ pub(crate) struct Block<'a> {
     pub wanted: usize,
     /// Look at every result; the slow way, to find where numbers went wrong.
     pub checked: bool,
+    /// Where to note how long each instruction takes; each then runs alone.
+    pub profile: Option<&'a Profile>,
+}
+
+impl Block<'_> {
+    /// When an instruction began, where somebody wants to know.
+    fn begin(&self) -> Option<Instant> {
+        self.profile.map(|_| Instant::now())
+    }
+
+    /// Notes the time of instruction `index`.
+    fn end(&self, index: usize, began: Option<Instant>) {
+        if let (Some(profile), Some(began)) = (self.profile, began) {
+            profile.note(index, began);
+        }
+    }
 }
 
 impl Bound {
@@ -120,6 +139,7 @@ impl Bound {
         let instructions = &self.program.instructions[..];
         let mut index = 0;
         while let Some(instruction) = instructions.get(index) {
+            let began = block.begin();
             if let Op::Attend { .. } = instruction.op {
                 self.store(instruction, buffers, caches, rows, block)?;
             }
@@ -131,7 +151,7 @@ impl Bound {
                 rows = Span { n: block.wanted, start: rows.start + rows.n - block.wanted };
             }
             let group = self.groups[index];
-            if group > 1 && !block.checked {
+            if group > 1 && !block.checked && block.profile.is_none() {
                 self.linear(&instructions[index..index + group], rows, buffers, stop)?;
                 index += group;
                 continue;
@@ -140,6 +160,7 @@ impl Bound {
             if block.checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            block.end(index, began);
             index += 1;
         }
         Ok(())
@@ -159,11 +180,13 @@ impl Bound {
         if rows.n == 0 {
             return Ok(());
         }
-        for instruction in &self.program.instructions {
+        for (index, instruction) in self.program.instructions.iter().enumerate() {
+            let began = block.begin();
             self.step(instruction, tail, rows, buffers, caches, stop)?;
             if block.checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            block.end(index, began);
         }
         Ok(())
     }

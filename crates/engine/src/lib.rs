@@ -4,11 +4,13 @@
 //! [`Session::reply`]; its single edge upward is the caller's sink.
 #![forbid(unsafe_code)]
 
+mod cost;
 mod digest;
 mod error;
 mod exec;
 mod model;
 mod options;
+mod profile;
 mod prompt;
 mod record;
 mod reply;
@@ -16,10 +18,12 @@ mod sampler;
 mod session;
 mod stream;
 
+pub use cost::Cost;
 pub use digest::Digests;
 pub use error::{Error, Kind};
 pub use model::{Facts, Model, OpenOptions, VERSION};
 pub use options::Options;
+pub use profile::{Line, Profile};
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role};
 pub use recinto_kernels::{Level, NUMERICS, Stop};

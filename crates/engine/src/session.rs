@@ -9,6 +9,7 @@ use crate::{
     error::{Error, Kind, guarded},
     exec::{Block, Buffers, Halt, bad_id},
     model::Model,
+    profile::Profile,
 };
 
 /// Context of a session whose file states none.
@@ -43,6 +44,7 @@ pub struct Session {
     /// Logits of all positions, when they were wanted.
     rows: Wiped<f32>,
     pub(crate) block: usize,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl Session {
@@ -84,6 +86,7 @@ impl Session {
             ids: Wiped::new(model.0.lock_memory),
             rows: Wiped::new(model.0.lock_memory),
             block: 256,
+            profile: None,
         })
     }
 
@@ -173,7 +176,8 @@ impl Session {
             cache.reserve(start + ids.len()).map_err(|_| self.model.no_memory())?;
         }
         let bound = &self.model.0.bound;
-        let block = Block { ids, start, wanted, checked: false };
+        let profile = self.profile.as_ref();
+        let block = Block { ids, start, wanted, checked: false, profile };
         let outcome = bound.run(block, &mut self.buffers, &mut self.caches, stop);
         let outcome = outcome.and_then(|()| {
             let output = self.buffers.output(bound.program.output.slot);

@@ -147,7 +147,11 @@ mod tests {
         ];
         for (name, line, code, out) in cases {
             let ended = shell(line).wait(100).unwrap();
-            assert_eq!((ended.status.code(), ended.out.as_slice()), (code, out.as_bytes()), "{name}");
+            assert_eq!(
+                (ended.status.code(), ended.out.as_slice()),
+                (code, out.as_bytes()),
+                "{name}"
+            );
             assert!(ended.used.peak > 100 << 10, "{name}: {:?}", ended.used);
         }
         assert!(shell("sleep 0.1").wait(0).unwrap().wall >= Duration::from_millis(100));
@@ -155,7 +159,8 @@ mod tests {
 
     #[test]
     fn memory_and_time_are_its_own() {
-        let ended = shell("head -c 60000000 /dev/zero | tail -c 60000000 | wc -c").wait(99).unwrap();
+        let ended =
+            shell("head -c 60000000 /dev/zero | tail -c 60000000 | wc -c").wait(99).unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.out).trim(), "60000000");
         assert!(ended.used.peak >= 60_000_000, "{:?}", ended.used);
         assert!(ended.used.cpu > Duration::ZERO && ended.used.cpu < Duration::from_secs(60));
