@@ -59,7 +59,10 @@ fn the_counted_work_is_that_of_the_file() {
     let all: usize = file.tensors().iter().map(|t| t.bytes()).sum();
     let weights = (all - if tied { 0 } else { table.bytes() } + row) as u64;
     let kv = model.facts().kv_bytes_per_position as u64;
-    let at = |start: usize| Cost::sum(&model.cost(&[start..start + 1], 1));
+    let at = |start: usize| {
+        let one = start..start + 1;
+        Cost::sum(&model.cost(std::slice::from_ref(&one), 1))
+    };
     for start in [0, 1, 700] {
         assert_eq!(at(start).bytes, weights + kv * (start as u64 + 1), "position {start}");
     }
