@@ -31,7 +31,7 @@ OUT = pathlib.Path("tests/golden/agreement.json")
 
 def most_likely(path, ids, kv):
     """The most likely id after each position, and its margin."""
-    engine = reference.Reference(path, WINDOW, kv=kv, threads=2)
+    engine = reference.Reference(path, WINDOW, kv=kv, threads=1)
     top, margins = [], []
     for start in range(0, len(ids), WINDOW):
         for row in engine.logits(ids[start:start + WINDOW]):
@@ -44,7 +44,7 @@ def most_likely(path, ids, kv):
 
 def measure(path):
     """The record of one model."""
-    engine = reference.Reference(path, WINDOW, kv=reference.F16, threads=2)
+    engine = reference.Reference(path, WINDOW, kv=reference.F16, threads=1)
     ids = engine.tokenize(TEXT.read_text(encoding="utf-8"))
     engine.close()
     top, margins = most_likely(path, ids, reference.F16)

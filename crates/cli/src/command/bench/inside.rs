@@ -107,18 +107,27 @@ impl Inside<'_> {
         let facts = self.model.facts();
         let level = Level::from_name(facts.level).and_then(Kernels::at);
         let bytes = self.model.file().bytes();
+        let both = [
+            (facts.threads, "int8_rate", "read_rate"),
+            (1, "int8_rate_1_thread", "read_rate_1_thread"),
+        ];
         for _ in 0..self.sizes.repeat.min(LIMITS) {
-            for (threads, int8, read) in [
-                (facts.threads, "int8_rate", "read_rate"),
-                (1, "int8_rate_1_thread", "read_rate_1_thread"),
-            ] {
+            let mut last = None;
+            for (threads, int8, read) in both {
                 if self.stop.stopped() {
                     return Err(Failure::silent(crate::exit::Exit::Interrupted));
                 }
-                if let Some(kernels) = level {
-                    out.push((int8, limits::int8_rate(kernels, threads, SPIN) / 1e9));
-                }
-                out.push((read, limits::read_rate(bytes, threads) / 1e9));
+                // One and the same where the model has one thread.
+                let rates = match last {
+                    Some((before, rates)) if before == threads => rates,
+                    _ => (
+                        level.map(|kernels| limits::int8_rate(kernels, threads, SPIN)),
+                        limits::read_rate(bytes, threads),
+                    ),
+                };
+                last = Some((threads, rates));
+                out.extend(rates.0.map(|rate| (int8, rate / 1e9)));
+                out.push((read, rates.1 / 1e9));
             }
         }
         Ok(())
