@@ -2,6 +2,8 @@
 //!
 //! This is the unfused interpreter; whatever is made faster later is held to its bits.
 
+use std::time::Instant;
+
 use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
 use recinto_kernels::{
     Angles, Attend, Gate, Job, Kv, Machine, Prepared, Rows, Stop, first_non_finite,
@@ -9,8 +11,6 @@ use recinto_kernels::{
 use recinto_os::Wiped;
 use recinto_quant::{Form, expand};
 use recinto_weights::File;
-
-use std::time::Instant;
 
 use crate::error::{Error, Kind};
 use crate::profile::Profile;
@@ -33,6 +33,8 @@ pub(crate) struct Buffers {
     lock: bool,
     slots: Vec<Buffer>,
     angles: Vec<Turn>,
+    /// Where to note how long each instruction takes; each then runs alone.
+    pub profile: Option<Profile>,
 }
 
 /// The angles of a rotary setting, and the rows they are for.
@@ -81,22 +83,6 @@ pub(crate) struct Block<'a> {
     pub wanted: usize,
     /// Look at every result; the slow way, to find where numbers went wrong.
     pub checked: bool,
-    /// Where to note how long each instruction takes; each then runs alone.
-    pub profile: Option<&'a Profile>,
-}
-
-impl Block<'_> {
-    /// When an instruction began, where somebody wants to know.
-    fn begin(&self) -> Option<Instant> {
-        self.profile.map(|_| Instant::now())
-    }
-
-    /// Notes the time of instruction `index`.
-    fn end(&self, index: usize, began: Option<Instant>) {
-        if let (Some(profile), Some(began)) = (self.profile, began) {
-            profile.note(index, began);
-        }
-    }
 }
 
 impl Bound {
@@ -139,7 +125,7 @@ impl Bound {
         let instructions = &self.program.instructions[..];
         let mut index = 0;
         while let Some(instruction) = instructions.get(index) {
-            let began = block.begin();
+            let began = buffers.start();
             if let Op::Attend { .. } = instruction.op {
                 self.store(instruction, buffers, caches, rows, block)?;
             }
@@ -151,7 +137,7 @@ impl Bound {
                 rows = Span { n: block.wanted, start: rows.start + rows.n - block.wanted };
             }
             let group = self.groups[index];
-            if group > 1 && !block.checked && block.profile.is_none() {
+            if group > 1 && !block.checked && buffers.profile.is_none() {
                 self.linear(&instructions[index..index + group], rows, buffers, stop)?;
                 index += group;
                 continue;
@@ -160,7 +146,7 @@ impl Bound {
             if block.checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
-            block.end(index, began);
+            buffers.end(index, began);
             index += 1;
         }
         Ok(())
@@ -181,12 +167,12 @@ impl Bound {
             return Ok(());
         }
         for (index, instruction) in self.program.instructions.iter().enumerate() {
-            let began = block.begin();
+            let began = buffers.start();
             self.step(instruction, tail, rows, buffers, caches, stop)?;
             if block.checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
-            block.end(index, began);
+            buffers.end(index, began);
         }
         Ok(())
     }
@@ -400,7 +386,19 @@ struct Span {
 
 impl Buffers {
     pub fn new(lock: bool) -> Buffers {
-        Buffers { lock, slots: Vec::new(), angles: Vec::new() }
+        Buffers { lock, slots: Vec::new(), angles: Vec::new(), profile: None }
+    }
+
+    /// When an instruction begins, where somebody wants to know.
+    fn start(&self) -> Option<Instant> {
+        self.profile.as_ref().map(|_| Instant::now())
+    }
+
+    /// Notes the time of instruction `index`.
+    fn end(&mut self, index: usize, began: Option<Instant>) {
+        if let (Some(profile), Some(began)) = (&mut self.profile, began) {
+            profile.note(index, began);
+        }
     }
 
     fn begin(&mut self, program: &Program) {

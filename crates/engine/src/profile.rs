@@ -1,6 +1,5 @@
 //! Where time goes: how long each instruction of a program took, summed by line of the arch file.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use recinto_arch::Program;
@@ -14,10 +13,10 @@ pub struct Profile {
     spent: Vec<Spent>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Spent {
-    nanos: AtomicU64,
-    calls: AtomicU64,
+    time: Duration,
+    calls: u64,
 }
 
 /// One line of the arch file, its repeats in all layers summed.
@@ -39,24 +38,20 @@ pub struct Line {
 
 impl Profile {
     fn new(program: &Program) -> Profile {
-        let mut spent = Vec::new();
-        spent.resize_with(program.instructions.len(), Spent::default);
-        Profile { spent }
+        Profile { spent: vec![Spent::default(); program.instructions.len()] }
     }
 
     /// Notes that instruction `index` ran from `began` until now.
-    pub(crate) fn note(&self, index: usize, began: Instant) {
-        if let Some(spent) = self.spent.get(index) {
-            let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            spent.nanos.fetch_add(nanos, Ordering::Relaxed);
-            spent.calls.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn note(&mut self, index: usize, began: Instant) {
+        if let Some(spent) = self.spent.get_mut(index) {
+            spent.time += began.elapsed();
+            spent.calls += 1;
         }
     }
 
     /// Time of all instructions.
     pub fn total(&self) -> Duration {
-        let nanos = self.spent.iter().map(|spent| spent.nanos.load(Ordering::Relaxed));
-        Duration::from_nanos(nanos.fold(0, u64::saturating_add))
+        self.spent.iter().map(|spent| spent.time).sum()
     }
 
     /// The lines of `program` in the file's order. `costs` holds what each instruction cost in
@@ -73,8 +68,8 @@ impl Profile {
                 lines.len() - 1
             });
             let (line, layer) = &mut lines[place];
-            line.calls += spent.calls.load(Ordering::Relaxed);
-            line.ms += spent.nanos.load(Ordering::Relaxed) as f64 / 1e6;
+            line.calls += spent.calls;
+            line.ms += spent.time.as_secs_f64() * 1e3;
             line.cost = line.cost.and(costs.get(at).copied().unwrap_or_default());
             if instruction.layer.is_some() && *layer != instruction.layer {
                 (line.layers, *layer) = (line.layers + 1, instruction.layer);
@@ -88,12 +83,12 @@ impl Profile {
 impl Session {
     /// Keeps a profile from now on, or an empty one again.
     pub fn start_profile(&mut self) {
-        self.profile = Some(Profile::new(self.model.program()));
+        self.buffers.profile = Some(Profile::new(self.model.program()));
     }
 
     /// Ends a profile; `None` where there was none.
     pub fn take_profile(&mut self) -> Option<Profile> {
-        self.profile.take()
+        self.buffers.profile.take()
     }
 
     /// Positions of one block, the unit in which a prompt is read.

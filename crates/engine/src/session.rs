@@ -9,7 +9,6 @@ use crate::{
     error::{Error, Kind, guarded},
     exec::{Block, Buffers, Halt, bad_id},
     model::Model,
-    profile::Profile,
 };
 
 /// Context of a session whose file states none.
@@ -39,12 +38,11 @@ pub struct Session {
     pub(crate) model: Model,
     context: usize,
     caches: Vec<Kv>,
-    buffers: Buffers,
+    pub(crate) buffers: Buffers,
     ids: Wiped<u32>,
     /// Logits of all positions, when they were wanted.
     rows: Wiped<f32>,
     pub(crate) block: usize,
-    pub(crate) profile: Option<Profile>,
 }
 
 impl Session {
@@ -86,7 +84,6 @@ impl Session {
             ids: Wiped::new(model.0.lock_memory),
             rows: Wiped::new(model.0.lock_memory),
             block: 256,
-            profile: None,
         })
     }
 
@@ -176,8 +173,7 @@ impl Session {
             cache.reserve(start + ids.len()).map_err(|_| self.model.no_memory())?;
         }
         let bound = &self.model.0.bound;
-        let profile = self.profile.as_ref();
-        let block = Block { ids, start, wanted, checked: false, profile };
+        let block = Block { ids, start, wanted, checked: false };
         let outcome = bound.run(block, &mut self.buffers, &mut self.caches, stop);
         let outcome = outcome.and_then(|()| {
             let output = self.buffers.output(bound.program.output.slot);
