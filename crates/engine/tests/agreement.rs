@@ -7,14 +7,15 @@ mod goldens;
 use goldens::{best, folder, ids, number, numbers, open, record, session, within};
 use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
 
-/// Positions that are compared: the first ones where the golden is decided.
+/// Least number of positions of the text, whatever the vocabulary.
 const POSITIONS: usize = 1000;
 
-/// At least this part of them must have the golden's token.
+/// At least this part of the positions that are no near-ties must have the golden's token.
 const AGREEMENT: f64 = 0.98;
 
-/// A golden is decided where its largest logit leads by this part of the row's standard deviation.
-const DECIDED: f64 = 0.05;
+/// A margin, in standard deviations of the row, below which another top-1 is a near-tie: the rule
+/// of `golden_real.rs`.
+const TIE: f64 = 0.15;
 
 /// Over all positions, near-ties included, the part may be this much below the golden engine's
 /// agreement with itself.
@@ -44,7 +45,7 @@ fn the_most_likely_token_is_that_of_an_independent_engine() {
         let golden = &goldens[*name];
         let (Some(models), Some(file)) = (recinto_testkit::models(), golden["file"].as_str())
         else {
-            skip("RECINTO_TEST_MODELS is not set");
+            skip("RECINTO_TEST_MODELS is not set, or agreement.json has no such record");
             continue;
         };
         // The golden has the file's name; its folder is that of the other goldens.
@@ -63,6 +64,7 @@ fn the_most_likely_token_is_that_of_an_independent_engine() {
         let margins = numbers(margins);
         let positions = ids.len();
         assert_eq!((top.len(), margins.len()), (positions, positions), "{name}");
+        assert!(positions >= POSITIONS, "{name}: {positions} positions");
         let request = Request { completion: true, ..Request::user(&*text) };
         let whole = model.prompt(&request).unwrap_or_else(|e| panic!("{name}: {e}")).ids;
         assert_eq!(whole[..], ids[..], "{name}: other ids than the golden's");
@@ -73,14 +75,14 @@ fn the_most_likely_token_is_that_of_an_independent_engine() {
             places.iter().filter(|at| same(at)).count() as f64 / places.len() as f64
         };
         let all: Vec<usize> = (0..positions).collect();
-        let decided: Vec<usize> =
-            all.iter().copied().filter(|at| margins[*at] >= DECIDED).take(POSITIONS).collect();
-        assert_eq!(decided.len(), POSITIONS, "{name}: decided positions");
+        let decided: Vec<usize> = all.iter().copied().filter(|at| margins[*at] >= TIE).collect();
+        assert!(decided.len() > positions / 3, "{name}: {} decided positions", decided.len());
         let (raw, agreed, own) = (part(&all), part(&decided), number(&golden["own_agreement"]));
         println!(
-            "{name}: {:.1} % of {POSITIONS} decided positions agree, {:.1} % of all {positions} \
-             (golden with itself {:.1} %)",
+            "{name}: {:.1} % of {} decided positions agree, {:.1} % of all {positions} (golden \
+             with itself {:.1} %)",
             agreed * 100.0,
+            decided.len(),
             raw * 100.0,
             own * 100.0
         );
