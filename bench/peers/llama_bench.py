@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Peer of `recinto bench --against`: the benchmark programs of llama.cpp or of a fork of it.
+"""Peer of `recinto bench --against`: the benchmark programs of llama.cpp or of a fork.
 
-    RECINTO_PEER_BENCH=/path/to/llama-bench RECINTO_PEER_FLAGS='-fa 1 -ctk bf16 -ctv bf16' \
-        recinto bench -m MODEL --against 'python3 bench/peers/llama_bench.py'
+    export RECINTO_PEER_BENCH=/path/to/llama-bench RECINTO_PEER_FLAGS='-fa 1'
+    recinto bench -m MODEL --against 'python3 bench/peers/llama_bench.py'
 
 | variable | holds |
 |---|---|

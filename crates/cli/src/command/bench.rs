@@ -196,7 +196,8 @@ fn alone(
         let rows: Vec<Row<'_>> =
             measures.iter().map(|measure| row("recinto", measure, None)).collect();
         let described = Described::of(&facts);
-        target.write(measure::table(&args.setting(&name_of(&facts.path), &described), &rows).as_bytes())?;
+        let file = name_of(&facts.path);
+        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
     }
     if args.output.json {
         let Args { prompt, generate, context, sequences, .. } = *args;
@@ -248,7 +249,8 @@ fn compare(
             })
             .collect();
         let described = against::described(&ours);
-        target.write(measure::table(&args.setting(&name_of(&path), &described), &rows).as_bytes())?;
+        let file = name_of(&path);
+        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
     }
     if args.output.json {
         let Args { prompt, generate, context, sequences, repeat: rounds, .. } = *args;

@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn what_peers_say() {
-        let good = said("p", "ruido\n{\"name\": \"ñ\", \"decode\": 2, \"load\": null}\n\n".as_bytes());
+        let out = "ruido\n{\"name\": \"ñ\", \"decode\": 2, \"load\": null}\n\n";
+        let good = said("p", out.as_bytes());
         let want = Said {
             name: Some("ñ".into()),
             numbers: vec![("decode", Some(2.0)), ("load", None)],
