@@ -33,7 +33,7 @@ pub struct Feed<'a> {
 pub struct Batch {
     model: Model,
     block: usize,
-    buffers: Buffers,
+    pub(crate) buffers: Buffers,
     /// Logits of wanted rows, where several passes gave them.
     rows: Wiped<f32>,
     /// Whether they lie in the buffers, not in `rows`.

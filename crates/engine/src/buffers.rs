@@ -3,11 +3,13 @@
 //! They grow to the largest block they have seen and hold what was computed last until they are
 //! dropped, which wipes them. No step of a block that fits allocates.
 
+use std::time::Instant;
+
 use recinto_arch::{Program, Slot};
 use recinto_kernels::{Angles, Prepared, Stopped};
 use recinto_os::Wiped;
 
-use crate::exec::Halt;
+use crate::{exec::Halt, profile::Profile};
 
 /// Working buffers of one caller.
 pub(crate) struct Buffers {
@@ -16,6 +18,8 @@ pub(crate) struct Buffers {
     /// Where a result goes whose slot is an input too.
     spare: Wiped<f32>,
     pub angles: Vec<Turn>,
+    /// Where to note how long each instruction takes; each then runs alone.
+    pub profile: Option<Profile>,
 }
 
 /// The angles of a rotary setting, and whether they are of the rows in hand.
@@ -56,7 +60,25 @@ fn grow(values: &mut Wiped<f32>, len: usize) -> std::io::Result<()> {
 impl Buffers {
     /// Nothing allocated. With `lock`, all of it is kept out of the swap.
     pub fn new(lock: bool) -> Buffers {
-        Buffers { lock, slots: Vec::new(), spare: Wiped::new(lock), angles: Vec::new() }
+        Buffers {
+            lock,
+            slots: Vec::new(),
+            spare: Wiped::new(lock),
+            angles: Vec::new(),
+            profile: None,
+        }
+    }
+
+    /// When an instruction begins, where somebody wants to know.
+    pub fn start(&self) -> Option<Instant> {
+        self.profile.as_ref().map(|_| Instant::now())
+    }
+
+    /// Notes the time of instruction `index`.
+    pub fn end(&mut self, index: usize, began: Option<Instant>) {
+        if let (Some(profile), Some(began)) = (&mut self.profile, began) {
+            profile.note(index, began);
+        }
     }
 
     /// Makes ready for another block.

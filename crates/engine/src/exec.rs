@@ -8,12 +8,13 @@ use std::sync::Arc;
 use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
 use recinto_kernels::{Attend, Gate, Job, Kv, Machine, Rows, Sequence, Stop, first_non_finite};
 use recinto_os::Wiped;
-use recinto_quant::{Form, expand};
+use recinto_quant::Form;
 use recinto_weights::File;
 
 use crate::{
     buffers::Buffers,
     error::{Error, Kind},
+    order,
 };
 
 /// What an opened model computes with: the file, the program and small vectors as floats.
@@ -141,6 +142,7 @@ impl Bound {
         let instructions = &self.program.instructions[..];
         let mut index = 0;
         while let Some(instruction) = instructions.get(index) {
+            let began = buffers.start();
             if let Op::Attend { .. } = instruction.op {
                 self.store(instruction, buffers, segments, span)?;
             }
@@ -155,7 +157,7 @@ impl Bound {
                 span = last;
             }
             let group = self.groups[index];
-            if group > 1 && !checked {
+            if group > 1 && !checked && buffers.profile.is_none() {
                 self.linear(&instructions[index..index + group], span, buffers, stop)?;
                 index += group;
                 continue;
@@ -164,6 +166,7 @@ impl Bound {
             if checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            buffers.end(index, began);
             index += 1;
         }
         Ok(())
@@ -328,11 +331,9 @@ impl Bound {
             let Op::Linear { out, weight, bias, rows: height, .. } = instruction.op else {
                 continue;
             };
-            let tensor = self.file.tensor(weight.0);
-            let dtype = tensor.info.dtype;
-            let weights = Rows::new(tensor.bytes, dtype, height, cols)
+            let weights = order::rows(&self.file, weight.0, height, cols)
                 .map_err(|_| Halt::Failed(mismatch(instruction)))?;
-            let form = dtype.layout().form;
+            let form = weights.dtype().layout().form;
             if form != Form::F32 && !forms[..different].contains(&form) {
                 forms[different] = form;
                 different += 1;
@@ -376,16 +377,8 @@ impl Bound {
         ids: &[u32],
         out: &mut [f32],
     ) -> Result<(), Halt> {
-        let tensor = self.file.tensor(table.0);
-        let row = tensor.info.bytes() / tensor.info.dims.get(1).copied().unwrap_or(1) as usize;
-        for (id, out) in ids.iter().zip(out.chunks_exact_mut(width)) {
-            let bytes = tensor.bytes.get(*id as usize * row..).and_then(|rest| rest.get(..row));
-            let done = bytes.and_then(|bytes| expand(tensor.info.dtype, bytes, out).ok());
-            if done.is_none() {
-                return Err(Halt::Failed(bad_id(*id, self.program.vocabulary)));
-            }
-        }
-        Ok(())
+        order::pick(&self.file, table.0, width, ids, out)
+            .map_err(|id| Halt::Failed(bad_id(id, self.program.vocabulary)))
     }
 
     fn inspect(
@@ -427,12 +420,10 @@ fn linear_group(instructions: &[Instruction]) -> usize {
 }
 
 fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Error> {
-    let tensor = file.tensor(id);
-    let mut out = vec![0.0; tensor.info.values() as usize];
-    expand(tensor.info.dtype, tensor.bytes, &mut out).map_err(|_| {
-        Error::new(Kind::Open, format!("tensor `{}` has a wrong size", tensor.info.name))
-    })?;
-    Ok(out.into())
+    order::floats(file, id).map_err(|_| {
+        let name = &file.tensors()[id].name;
+        Error::new(Kind::Open, format!("tensor `{name}` has a wrong size"))
+    })
 }
 
 fn kernel_pairs(pairs: recinto_arch::Pairs) -> recinto_kernels::Pairs {

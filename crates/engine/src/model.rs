@@ -12,7 +12,7 @@ use recinto_chat::Template;
 use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
 use recinto_receipt::{Hasher, Held};
 use recinto_tokenizer::Tokenizer;
-use recinto_weights::{Advice, AsStored, File};
+use recinto_weights::{Advice, File};
 use serde::Serialize;
 
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     error::{Error, Kind, guarded},
     exec::Bound,
     open::{OpenOptions, Pin, Verify},
+    order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
 };
 
@@ -315,7 +316,9 @@ fn weights(path: &Path, options: &OpenOptions) -> Result<(Arc<File>, Pending), E
     afford(bytes, "a copy of the weights", hint)?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut hasher = Hasher::new();
-    let file = file.pin(1, &AsStored, &mut |bytes| {
+    let threads =
+        options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
+    let file = file.pin(threads, &Interleaved, &mut |bytes| {
         hasher.update(bytes);
         ControlFlow::Continue(())
     })?;

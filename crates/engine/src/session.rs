@@ -66,7 +66,7 @@ pub struct Session {
     context: usize,
     pub(crate) state: State,
     /// Working memory of this session's own feeds; nothing is in it before the first.
-    batch: Batch,
+    pub(crate) batch: Batch,
     /// Where the last reply began, for models that could not go back otherwise.
     pub(crate) anchor: Option<Mark>,
     pub(crate) block: usize,

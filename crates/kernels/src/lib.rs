@@ -17,6 +17,8 @@ mod grid;
 mod interleave;
 mod kv;
 mod level;
+#[allow(unsafe_code)]
+pub mod limits;
 mod machine;
 mod page;
 #[allow(unsafe_code)]

@@ -6,6 +6,8 @@
 #![deny(unsafe_code)]
 
 mod cgroup;
+#[allow(unsafe_code)]
+pub mod child;
 pub mod code;
 pub mod cpus;
 #[allow(unsafe_code)]
