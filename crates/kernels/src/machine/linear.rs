@@ -217,7 +217,11 @@ impl Machine {
         }
         for (p, values) in positions.zip(out.chunks_exact(TILE)) {
             let out = part.at(p);
-            out.copy_from_slice(&values[..columns.len()]);
+            match (out.first_chunk_mut::<TILE>(), values.first_chunk::<TILE>()) {
+                // Two moves; a copy of unknown length would be a call for each position.
+                (Some(out), Some(values)) => *out = *values,
+                _ => out.copy_from_slice(&values[..columns.len()]),
+            }
             if let Some(bias) = spec.bias {
                 self.table().add(out, &bias[columns.clone()]);
             }
