@@ -142,6 +142,13 @@ fn fifth<const K: usize>(x: __m256i) -> __m256i {
     _mm256_and_si256(_mm256_cmpeq_epi8(chosen, bits), _mm256_set1_epi8(16))
 }
 
+/// The word that begins two bytes after the first of these: Q5_0's fifth bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn middle(w: [__m256i; 4]) -> __m256i {
+    _mm256_or_si256(_mm256_srli_epi32::<16>(w[0]), _mm256_slli_epi32::<16>(w[1]))
+}
+
 /// Eight steps of nibbles out of their four words, with fifth bits where there are any.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -190,8 +197,13 @@ macro_rules! panel32 {
 
 panel32!(panel_q4_0, 18, |b: &Eight<18>| nibbles(b.words::<2>(), None), false);
 panel32!(panel_q4_1, 20, |b: &Eight<20>| nibbles(b.words::<4>(), None), true);
-panel32!(panel_q5_0, 22, |b: &Eight<22>| nibbles(b.words::<6>(), Some(b.words::<2>()[0])), false);
-panel32!(panel_q5_1, 24, |b: &Eight<24>| nibbles(b.words::<8>(), Some(b.words::<4>()[0])), true);
+panel32!(
+    panel_q5_0,
+    22,
+    |b: &Eight<22>| nibbles(b.words::<6>(), Some(middle(b.words::<0>()))),
+    false
+);
+panel32!(panel_q5_1, 24, |b: &Eight<24>| nibbles(b.words::<8>(), Some(b.words::<0>()[1])), true);
 panel32!(
     panel_q8_0,
     34,
@@ -264,7 +276,7 @@ dot32!(dot_q4_1, 20, |b: &Even<20>| nibbles(b.words::<4>(), None), 8, -1, true, 
 dot32!(
     dot_q5_0,
     22,
-    |b: &Even<22>| nibbles(b.words::<6>(), Some(b.words::<2>()[0])),
+    |b: &Even<22>| nibbles(b.words::<6>(), Some(middle(b.words::<0>()))),
     4,
     4,
     false,
@@ -273,7 +285,7 @@ dot32!(
 dot32!(
     dot_q5_1,
     24,
-    |b: &Even<24>| nibbles(b.words::<8>(), Some(b.words::<4>()[0])),
+    |b: &Even<24>| nibbles(b.words::<8>(), Some(b.words::<0>()[1])),
     4,
     -1,
     true,
