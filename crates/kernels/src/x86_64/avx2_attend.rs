@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
-use super::wide::each;
+use super::wide::{each, each_to};
 use crate::kv::PAGE;
 use crate::table::{Scores, Weigh};
 
@@ -85,16 +85,6 @@ fn weigh_of<const N: usize>(a: &Weigh<'_>, first: usize, at: usize, o: &mut [f32
         put8(o, at, acc[i][0]);
         put8(o, at + 8, acc[i][1]);
     }
-}
-
-/// The first `len` of `N` parts that start `stride` apart.
-#[inline(always)]
-fn each_to<const N: usize>(all: &[f32], first: usize, stride: usize, len: usize) -> [&[f32]; N] {
-    let mut parts: [&[f32]; N] = [&[]; N];
-    for (i, part) in parts.iter_mut().enumerate() {
-        *part = &all[(first + i) * stride..][..len];
-    }
-    parts
 }
 
 /// All columns for `N` queries; those that fill no lanes one by one.

@@ -1,27 +1,28 @@
-//! The AVX-512 VNNI level: its table, and the portable loops compiled for it.
+//! The AVX-512 level, without VNNI: its table, and the portable loops compiled for it.
 //!
-//! Matrix products are its own. Products for one position wait for memory, so AVX2's serve.
+//! Matrix products and attention are its own. Products for one position wait for memory, so
+//! AVX2's serve.
 
 use super::wide::widened;
-use super::{avx2, avx512_gemm, avx512_gemm256};
+use super::{avx2, avx512_attend, avx512_gemm};
 use crate::level::Level;
 use crate::table::{Linear, Table};
 
-widened!("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c");
+widened!("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c");
 
 const BELOW: Table = avx2::TABLE;
 
 /// The functions of this level.
 pub(super) const TABLE: Table = Table {
-    level: Level::Avx512Vnni,
+    level: Level::Avx512,
     q4_0: Linear { gemm: avx512_gemm::gemm_q4_0, ..BELOW.q4_0 },
     q4_1: Linear { gemm: avx512_gemm::gemm_q4_1, ..BELOW.q4_1 },
     q5_0: Linear { gemm: avx512_gemm::gemm_q5_0, ..BELOW.q5_0 },
     q5_1: Linear { gemm: avx512_gemm::gemm_q5_1, ..BELOW.q5_1 },
     q8_0: Linear { gemm: avx512_gemm::gemm_q8_0, ..BELOW.q8_0 },
-    q4_k: Linear { gemm: avx512_gemm256::gemm_q4_k, ..BELOW.q4_k },
-    q5_k: Linear { gemm: avx512_gemm256::gemm_q5_k, ..BELOW.q5_k },
-    q6_k: Linear { gemm: avx512_gemm256::gemm_q6_k, ..BELOW.q6_k },
+    q4_k: Linear { gemm: avx512_gemm::gemm_q4_k, ..BELOW.q4_k },
+    q5_k: Linear { gemm: avx512_gemm::gemm_q5_k, ..BELOW.q5_k },
+    q6_k: Linear { gemm: avx512_gemm::gemm_q6_k, ..BELOW.q6_k },
     quantize_a32,
     quantize_b256,
     rms_norm,
@@ -38,7 +39,9 @@ pub(super) const TABLE: Table = Table {
     tanh,
     swiglu,
     geglu,
+    scores: avx512_attend::scores,
     largest,
     soften,
+    weigh: avx512_attend::weigh,
     ..BELOW
 };
