@@ -27,13 +27,13 @@ pub(super) fn zero_real() -> Real {
 #[target_feature(enable = "avx512f")]
 pub(super) fn line(line: &Line) -> Int {
     // SAFETY: 64 readable bytes; the load asks for no alignment.
-    unsafe { _mm512_loadu_epi32(line.0.as_ptr().cast()) }
+    unsafe { _mm512_loadu_si512(line.0.as_ptr().cast()) }
 }
 
 /// A line of floats.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn floats(x: &Line) -> Real {
+pub(super) fn floats(x: &Line) -> Real {
     _mm512_castsi512_ps(line(x))
 }
 
@@ -70,24 +70,24 @@ pub(super) fn less_32_times(isum: Int, msum: Int) -> Int {
 /// `acc + isum · (scales · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn add_scaled(acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
-    let scale = _mm512_mul_ps(floats(scales), _mm512_set1_ps(d));
+pub(super) fn add_scaled(acc: Real, isum: Int, scales: Real, d: f32) -> Real {
+    let scale = _mm512_mul_ps(scales, _mm512_set1_ps(d));
     _mm512_fmadd_ps(_mm512_cvtepi32_ps(isum), scale, acc)
 }
 
 /// `acc − isum · (scales · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn take_scaled(acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
-    let scale = _mm512_mul_ps(floats(scales), _mm512_set1_ps(d));
+pub(super) fn take_scaled(acc: Real, isum: Int, scales: Real, d: f32) -> Real {
+    let scale = _mm512_mul_ps(scales, _mm512_set1_ps(d));
     _mm512_fnmadd_ps(_mm512_cvtepi32_ps(isum), scale, acc)
 }
 
 /// `acc + s · (minima · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn add_minimum(acc: Real, s: i32, minima: &Line, d: f32) -> Real {
-    let scale = _mm512_mul_ps(floats(minima), _mm512_set1_ps(d));
+pub(super) fn add_minimum(acc: Real, s: i32, minima: Real, d: f32) -> Real {
+    let scale = _mm512_mul_ps(minima, _mm512_set1_ps(d));
     _mm512_fmadd_ps(_mm512_set1_ps(s as f32), scale, acc)
 }
 

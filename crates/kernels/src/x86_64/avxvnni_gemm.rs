@@ -34,6 +34,13 @@ fn line(line: &Line) -> Int {
     [half_line(line, 0), half_line(line, 1)]
 }
 
+/// A line of floats.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn floats(x: &Line) -> Real {
+    [half_floats(x, 0), half_floats(x, 1)]
+}
+
 /// Four bytes of activations everywhere.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -121,10 +128,10 @@ fn less_32_times(isum: Int, msum: Int) -> Int {
 /// `acc + isum · (scales · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn add_scaled(mut acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
+fn add_scaled(mut acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     let d = _mm256_set1_ps(d);
     for h in 0..2 {
-        let scale = _mm256_mul_ps(half_floats(scales, h), d);
+        let scale = _mm256_mul_ps(scales[h], d);
         acc[h] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum[h]), scale, acc[h]);
     }
     acc
@@ -133,10 +140,10 @@ fn add_scaled(mut acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
 /// `acc − isum · (scales · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn take_scaled(mut acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
+fn take_scaled(mut acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     let d = _mm256_set1_ps(d);
     for h in 0..2 {
-        let scale = _mm256_mul_ps(half_floats(scales, h), d);
+        let scale = _mm256_mul_ps(scales[h], d);
         acc[h] = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(isum[h]), scale, acc[h]);
     }
     acc
@@ -145,10 +152,10 @@ fn take_scaled(mut acc: Real, isum: Int, scales: &Line, d: f32) -> Real {
 /// `acc + s · (minima · d)`, fused.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn add_minimum(mut acc: Real, s: i32, minima: &Line, d: f32) -> Real {
+fn add_minimum(mut acc: Real, s: i32, minima: Real, d: f32) -> Real {
     let (s, d) = (_mm256_set1_ps(s as f32), _mm256_set1_ps(d));
     for h in 0..2 {
-        acc[h] = _mm256_fmadd_ps(s, _mm256_mul_ps(half_floats(minima, h), d), acc[h]);
+        acc[h] = _mm256_fmadd_ps(s, _mm256_mul_ps(minima[h], d), acc[h]);
     }
     acc
 }

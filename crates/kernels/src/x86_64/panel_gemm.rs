@@ -37,11 +37,12 @@ macro_rules! panel_gemms {
                     isum[p] = offset::<OFFSET, SIGNED>(s[p][b]);
                 }
                 products::<P, STEPS, SIGNED, 8>(&mut isum, &lines[..8], at(&q, b), 0);
+                let (scales, minima) = (floats(&lines[8]), floats(&lines[9]));
                 for p in 0..P {
                     let acc = &mut acc[p][b % 4];
-                    *acc = add_scaled(*acc, isum[p], &lines[8], d[p][b]);
+                    *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
                     if MINIMUM {
-                        *acc = add_minimum(*acc, s[p][b], &lines[9], d[p][b]);
+                        *acc = add_minimum(*acc, s[p][b], minima, d[p][b]);
                     }
                 }
             }
@@ -86,14 +87,15 @@ macro_rules! panel_gemms {
                     }
                 }
                 let scales = &lines[64 + layout.groups + layout.pairs..];
+                let (scales, minima) = (floats(&scales[0]), floats(&scales[scales.len() - 1]));
                 for p in 0..P {
                     let acc = &mut acc[p][b % 4];
                     if SIX {
                         let isum = less_32_times(isum[p], msum[p]);
-                        *acc = add_scaled(*acc, isum, &scales[0], d[p][b]);
+                        *acc = add_scaled(*acc, isum, scales, d[p][b]);
                     } else {
-                        *acc = add_scaled(*acc, isum[p], &scales[0], d[p][b]);
-                        *acc = take_scaled(*acc, msum[p], &scales[1], d[p][b]);
+                        *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
+                        *acc = take_scaled(*acc, msum[p], minima, d[p][b]);
                     }
                 }
             }
