@@ -37,8 +37,16 @@ pub(crate) fn agrees(table: &Table) -> bool {
     }
     let slow = Table::portable();
     let mut bytes = Bytes(1);
-    LAYOUTS.iter().all(|row| products_agree(table, slow, row.dtype, &mut bytes))
-        && points_agree(table, slow, &mut bytes)
+    LAYOUTS.iter().all(|row| {
+        // Many positions of few blocks, and one of so many that a level's longest step is used.
+        let (few, many) = match row.dtype.layout().form {
+            Form::F32 => (37, 37),
+            Form::A32 => (2 * 32, 9 * 32),
+            Form::B256 => (256, 5 * 256),
+        };
+        products_agree(table, slow, row.dtype, few, N, &mut bytes)
+            && products_agree(table, slow, row.dtype, many, 1, &mut bytes)
+    }) && points_agree(table, slow, &mut bytes)
         && attention_agrees(table, slow, &mut bytes)
 }
 
@@ -65,36 +73,39 @@ fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     all
 }
 
-fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) -> bool {
+/// `n` positions of `cols` values.
+fn products_agree(
+    table: &Table,
+    slow: &Table,
+    dtype: DType,
+    cols: usize,
+    n: usize,
+    bytes: &mut Bytes,
+) -> bool {
     let form = dtype.layout().form;
-    let (cols, each) = match form {
-        Form::F32 => (37, 1),
-        Form::A32 => (5 * 32, 32),
-        Form::B256 => (256, 256),
-    };
-    let blocks = cols / each;
-    let mut x = bytes.values(N * cols);
+    let blocks = cols / dtype.layout().values;
+    let mut x = bytes.values(n * cols);
     x[..cols].fill(1.0); // the largest sums
-    let (mut q, mut d) = (vec![0; N * cols], vec![0.0; N * blocks]);
-    let (mut s, mut sums) = (vec![0; N * blocks], vec![0; N * blocks * SUMS]);
+    let (mut q, mut d) = (vec![0; n * cols], vec![0.0; n * blocks]);
+    let (mut s, mut sums) = (vec![0; n * blocks], vec![0; n * blocks * SUMS]);
     match form {
         Form::F32 => {}
         Form::A32 => slow.quantize_a32(&x, &mut q, &mut d, &mut s),
         Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
     }
     let acts = match form {
-        Form::F32 => Acts::plain(N, cols, &x),
-        Form::A32 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
-        Form::B256 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
+        Form::F32 => Acts::plain(n, cols, &x),
+        Form::A32 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
+        Form::B256 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
     };
     let rows = weights(dtype, cols, bytes);
     let stride = rows.len() / ROWS;
-    let mut want = vec![0.0; N * TILE];
+    let mut want = vec![0.0; n * TILE];
     let mut got = want.clone();
     let mut work = Work::default();
     slow.gemm(dtype, &rows, stride, &acts, &mut work, &mut want);
     table.gemm(dtype, &rows, stride, &acts, &mut work, &mut got);
-    (0..N).all(|p| {
+    (0..n).all(|p| {
         let want = &want[p * TILE..p * TILE + ROWS];
         let mut dots = [0.0; ROWS];
         table.dot(dtype, &rows, stride, &acts.range(p, 1), &mut dots);
@@ -145,12 +156,15 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 }
 
 fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
-    const DIM: usize = 18;
-    let (queries, from, to, stride) = (7, 16, 48, PAGE);
-    let q = bytes.values(queries * DIM);
+    // As many queries, positions and columns as a level takes at a time, and some more.
+    const KEY: usize = 18;
+    const VALUE: usize = 82;
+    let (queries, from, to, stride) = (9, 16, 96, PAGE);
+    let q = bytes.values(queries * VALUE);
     let kv: Vec<u16> =
-        bytes.values(DIM * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-    let scores = Scores { q: &q, queries, key_dim: DIM, k: &kv, from, to, scale: 0.3, stride };
+        bytes.values(VALUE * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+    let (keys, own) = (&kv[..KEY * PAGE], &q[..queries * KEY]);
+    let scores = Scores { q: own, queries, key_dim: KEY, k: keys, from, to, scale: 0.3, stride };
     let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
     table.scores(&scores, &mut got);
     slow.scores(&scores, &mut want);
@@ -158,7 +172,7 @@ fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
         return false;
     }
     let (from, to) = (19, 46);
-    let weigh = Weigh { e: &want, stride, queries, v: &kv, value_dim: DIM, from, to };
+    let weigh = Weigh { e: &want, stride, queries, v: &kv, value_dim: VALUE, from, to };
     let (mut got, mut want) = (q.clone(), q.clone());
     table.weigh(&weigh, &mut got);
     slow.weigh(&weigh, &mut want);

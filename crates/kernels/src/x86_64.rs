@@ -48,9 +48,7 @@ pub(crate) fn table(level: Level) -> Option<&'static Table> {
         Level::Avx2 if avx2 => Some(&AVX2),
         Level::AvxVnni if avx2 && is_x86_feature_detected!("avxvnni") => Some(&AVX_VNNI),
         Level::Avx512 if avx512 => Some(&AVX512),
-        Level::Avx512Vnni if avx512 && is_x86_feature_detected!("avx512vnni") => {
-            Some(&AVX512_VNNI)
-        }
+        Level::Avx512Vnni if avx512 && is_x86_feature_detected!("avx512vnni") => Some(&AVX512_VNNI),
         _ => None,
     }
 }

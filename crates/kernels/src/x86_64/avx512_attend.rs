@@ -1,6 +1,6 @@
 //! Attention over one page (AVX-512): sixteen positions or columns are one vector; up to eight
-//! queries share what is loaded, and few queries take several vectors at a time, so that fused
-//! steps never wait for one another.
+//! queries share what is loaded. One or two queries take several vectors at a time, so that their
+//! fused steps do not wait for one another.
 
 use std::arch::x86_64::*;
 
@@ -39,7 +39,12 @@ fn put(to: &mut [f32], at: usize, x: __m512) {
 /// `N` queries from `first` against `16 · W` positions from `j`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn scores_at<const N: usize, const W: usize>(a: &Scores<'_>, first: usize, j: usize, s: &mut [f32]) {
+fn scores_at<const N: usize, const W: usize>(
+    a: &Scores<'_>,
+    first: usize,
+    j: usize,
+    s: &mut [f32],
+) {
     let q: [&[f32]; N] = each(a.q, first, a.key_dim);
     let keys = &a.k.as_chunks::<PAGE>().0[..a.key_dim];
     let mut acc = [[_mm512_setzero_ps(); W]; N];
@@ -87,12 +92,12 @@ pub(super) fn scores(a: &Scores<'_>, s: &mut [f32]) {
         first += match a.queries - first {
             1 => (scores_of::<1, 4>(a, first, s), 1).1,
             2 => (scores_of::<2, 4>(a, first, s), 2).1,
-            3 => (scores_of::<3, 2>(a, first, s), 3).1,
-            4 => (scores_of::<4, 2>(a, first, s), 4).1,
-            5 => (scores_of::<5, 2>(a, first, s), 5).1,
-            6 => (scores_of::<6, 2>(a, first, s), 6).1,
-            7 => (scores_of::<7, 2>(a, first, s), 7).1,
-            _ => (scores_of::<8, 2>(a, first, s), 8).1,
+            3 => (scores_of::<3, 1>(a, first, s), 3).1,
+            4 => (scores_of::<4, 1>(a, first, s), 4).1,
+            5 => (scores_of::<5, 1>(a, first, s), 5).1,
+            6 => (scores_of::<6, 1>(a, first, s), 6).1,
+            7 => (scores_of::<7, 1>(a, first, s), 7).1,
+            _ => (scores_of::<8, 1>(a, first, s), 8).1,
         };
     }
 }
@@ -160,12 +165,12 @@ pub(super) fn weigh(a: &Weigh<'_>, o: &mut [f32]) {
         first += match a.queries - first {
             1 => (columns::<1, 4>(a, first, o), 1).1,
             2 => (columns::<2, 4>(a, first, o), 2).1,
-            3 => (columns::<3, 2>(a, first, o), 3).1,
-            4 => (columns::<4, 2>(a, first, o), 4).1,
-            5 => (columns::<5, 2>(a, first, o), 5).1,
-            6 => (columns::<6, 2>(a, first, o), 6).1,
-            7 => (columns::<7, 2>(a, first, o), 7).1,
-            _ => (columns::<8, 2>(a, first, o), 8).1,
+            3 => (columns::<3, 1>(a, first, o), 3).1,
+            4 => (columns::<4, 1>(a, first, o), 4).1,
+            5 => (columns::<5, 1>(a, first, o), 5).1,
+            6 => (columns::<6, 1>(a, first, o), 6).1,
+            7 => (columns::<7, 1>(a, first, o), 7).1,
+            _ => (columns::<8, 1>(a, first, o), 8).1,
         };
     }
 }
