@@ -17,6 +17,37 @@ macro_rules! vnni_dots {
         /// How far ahead of the block in hand memory is asked for.
         const AHEAD: usize = 1024;
 
+        /// Halves at one place of four blocks.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn four_halves<const N: usize>(blocks: &[[u8; N]; 4], at: usize) -> __m128 {
+            let mut all = _mm_setzero_si128();
+            all = _mm_insert_epi16::<0>(all, word(&blocks[0], at));
+            all = _mm_insert_epi16::<1>(all, word(&blocks[1], at));
+            all = _mm_insert_epi16::<2>(all, word(&blocks[2], at));
+            all = _mm_insert_epi16::<3>(all, word(&blocks[3], at));
+            _mm_cvtph_ps(all)
+        }
+
+        /// The 16 bits at `at`.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn word(block: &[u8], at: usize) -> i32 {
+            i32::from(u16::from_le_bytes(*part(block, at)))
+        }
+
+        /// The sums of four vectors of eight integers that fit 16 bits, even when two are added:
+        /// 8 · 31 · 127 = 31496 is the most that numbers of five bits give.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn small_sums(x: [__m256i; 4]) -> __m128i {
+            let ones = _mm256_set1_epi16(1);
+            let a = _mm256_madd_epi16(_mm256_packs_epi32(x[0], x[1]), ones);
+            let b = _mm256_madd_epi16(_mm256_packs_epi32(x[2], x[3]), ones);
+            let all = _mm256_madd_epi16(_mm256_packs_epi32(a, b), ones);
+            _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all))
+        }
+
         /// Eight bytes of a word as 16-bit numbers.
         #[inline]
         #[target_feature(enable = $features)]
@@ -115,11 +146,11 @@ macro_rules! vnni_dots {
         }
 
         vnni_dots! { $features, $bytes:
-            dot_q4_0 = 18, |b: &[u8; 18]| fours::<2>(b), Some(3), None;
-            dot_q4_1 = 20, |b: &[u8; 20]| fours::<4>(b), None, Some(2);
-            dot_q5_0 = 22, |b: &[u8; 22]| $fives::<2>(b), Some(4), None;
-            dot_q5_1 = 24, |b: &[u8; 24]| $fives::<4>(b), None, Some(2);
-            dot_q8_0 = 34, |b: &[u8; 34]| unsigned(b), Some(7), None;
+            dot_q4_0 = 18, |b: &[u8; 18]| fours::<2>(b), small_sums, Some(3), None;
+            dot_q4_1 = 20, |b: &[u8; 20]| fours::<4>(b), small_sums, None, Some(2);
+            dot_q5_0 = 22, |b: &[u8; 22]| $fives::<2>(b), small_sums, Some(4), None;
+            dot_q5_1 = 24, |b: &[u8; 24]| $fives::<4>(b), small_sums, None, Some(2);
+            dot_q8_0 = 34, |b: &[u8; 34]| unsigned(b), sums, Some(7), None;
         }
 
         /// Q8_0 with 128 added to every number.
@@ -149,7 +180,7 @@ macro_rules! vnni_dots {
                         }
                         isum[i] = six(&blocks[i], &q[i], &s[i]);
                     }
-                    let scale = _mm_mul_ps(halves(blocks, 208), load4(d));
+                    let scale = _mm_mul_ps(four_halves(blocks, 208), load4(d));
                     acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
                 }
                 let mut acc = array4(acc);
@@ -161,9 +192,10 @@ macro_rules! vnni_dots {
             }
         }
     };
-    // 32-blocks: bytes of a block, its numbers, log2 of their offset, where a minimum stands.
+    // 32-blocks: bytes of a block, its numbers, how four blocks' integers are summed, log2 of
+    // the numbers' offset, where a minimum stands.
     ($features:literal, $product:ident: $(
-        $name:ident = $bytes:literal, $numbers:expr, $offset:expr, $minimum:expr;
+        $name:ident = $bytes:literal, $numbers:expr, $sums:ident, $offset:expr, $minimum:expr;
     )*) => {$(
         #[target_feature(enable = $features)]
         pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
@@ -186,15 +218,15 @@ macro_rules! vnni_dots {
                     for i in 0..4 {
                         isum[i] = $product(zero, $numbers(&blocks[i]), load_i8(&q[i]));
                     }
-                    let (mut isum, d, s) = (sums(isum), load4(d), load4_i32(s));
+                    let (mut isum, d, s) = ($sums(isum), load4(d), load4_i32(s));
                     if let Some(offset) = OFFSET {
                         let by = _mm_cvtsi32_si128(offset as i32);
                         isum = _mm_sub_epi32(isum, _mm_sll_epi32(s, by));
                     }
-                    let scale = _mm_mul_ps(halves(blocks, 0), d);
+                    let scale = _mm_mul_ps(four_halves(blocks, 0), d);
                     acc = _mm_fmadd_ps(_mm_cvtepi32_ps(isum), scale, acc);
                     if let Some(at) = MINIMUM {
-                        let scale = _mm_mul_ps(halves(blocks, at), d);
+                        let scale = _mm_mul_ps(four_halves(blocks, at), d);
                         acc = _mm_fmadd_ps(_mm_cvtepi32_ps(s), scale, acc);
                     }
                 }
@@ -237,13 +269,13 @@ macro_rules! vnni_dots {
                         msum[i] = minima_sums(minima, &s[i]);
                     }
                     let d = load4(d);
-                    let scale = _mm_mul_ps(halves(blocks, 0), d);
+                    let scale = _mm_mul_ps(four_halves(blocks, 0), d);
                     acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
                     let msum = _mm_hadd_epi32(
                         _mm_hadd_epi32(msum[0], msum[1]),
                         _mm_hadd_epi32(msum[2], msum[3]),
                     );
-                    let scale = _mm_mul_ps(halves(blocks, 2), d);
+                    let scale = _mm_mul_ps(four_halves(blocks, 2), d);
                     acc = _mm_fnmadd_ps(_mm_cvtepi32_ps(msum), scale, acc);
                 }
                 let mut acc = array4(acc);
