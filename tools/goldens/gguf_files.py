@@ -20,7 +20,11 @@ SEEDS = pathlib.Path("fuzz/seeds/gguf")
 GOLDENS = pathlib.Path("crates/weights/tests/golden")
 
 TYPES = [Type.F32, Type.F16, Type.BF16, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0,
-         Type.Q4_K, Type.Q5_K, Type.Q6_K]
+         Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.Q2_K, Type.Q3_K, Type.IQ4_NL, Type.IQ4_XS,
+         Type.MXFP4]
+
+# Where the half scales of a block stand, if not at 0 and 2.
+SCALES = {Type.Q6_K: [208], Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.MXFP4: []}
 
 
 def writer(name):
@@ -84,8 +88,10 @@ def tensors(alignment):
         row = columns // block * size
         data = rng.integers(0, 256, (2, row), dtype=np.uint8)
         # Scales that are small and finite.
-        for place in {Type.Q6_K: [208]}.get(kind, [0, 2] if size > 4 else []):
+        for place in SCALES.get(kind, [0, 2] if size > 4 else []):
             data[:, place:place + 2] = np.frombuffer(np.float16(0.01).tobytes(), np.uint8)
+        if kind == Type.MXFP4:
+            data[:, 0] = 120
         plain = {Type.F32: np.float32, Type.F16: np.float16}.get(kind)
         if plain is not None:
             data = rng.standard_normal((2, columns)).astype(plain)

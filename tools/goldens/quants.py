@@ -7,7 +7,8 @@ Needs the Python packages `gguf` and `numpy`. Run from the root of the repositor
     python3 tools/goldens/quants.py
 
 Writes crates/quant/tests/golden/NAME.in (bytes as in a model file) and NAME.out (little-endian
-f32), and the two rounding tables narrow_f16 and narrow_bf16 (.in f32, .out 16-bit values).
+f32), the two rounding tables narrow_f16 and narrow_bf16 (.in f32, .out 16-bit values), and
+pack_mxfp4 (.in f32, .out blocks).
 Seeded: two runs write the same bytes.
 """
 
@@ -31,31 +32,55 @@ SCALES = {
     Type.Q6_K: [208],
 }
 
+# The same for the types that came later: their blocks are drawn last, so that what is older stays
+# as it is.
+LATER = {
+    Type.Q2_K: [80, 82],
+    Type.Q3_K: [108],
+    Type.IQ4_NL: [0],
+    Type.IQ4_XS: [0],
+    Type.MXFP4: [],
+}
+
 # Zero, minus zero, smallest and largest subnormal, smallest and largest normal, one, minus one
 # and a bit, infinities, quiet and signalling NaN.
 ODD = [0x0000, 0x8000, 0x0001, 0x83FF, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x3C00, 0xBC01,
        0x7C00, 0xFC00, 0x7E00, 0x7D01]
 
+# Scales of MXFP4, exponents: the subnormal ones, the smallest, ordinary ones, the largest.
+EXPONENTS = [0, 1, 2, 3, 64, 112, 120, 126, 127, 128, 200, 253, 254, 255]
+
 
 def blocks(kind, rng):
     """Odd scales first (each against each where there are two), then random bytes."""
     size = GGML_QUANT_SIZES[kind][1]
-    places = SCALES[kind]
+    places = (SCALES | LATER)[kind]
     out = []
     for i, scale in enumerate(ODD):
         block = rng.integers(0, 256, size, dtype=np.uint8)
         for n, place in enumerate(places):
             half = ODD[(i + 5 * n) % len(ODD)] if n else scale
             block[place:place + 2] = np.frombuffer(np.uint16(half).tobytes(), np.uint8)
+        if kind == Type.MXFP4:
+            block[0] = EXPONENTS[i]
         out.append(block)
     for fill in (0x00, 0xFF, 0x80, 0x7F):
         block = np.full(size, fill, dtype=np.uint8)
         for place in places:
             block[place:place + 2] = [0x66, 0x2E]
+        if kind == Type.MXFP4:
+            block[0] = 0x7C
         out.append(block)
     for _ in range(6):
         out.append(rng.integers(0, 256, size, dtype=np.uint8))
     return np.stack(out)
+
+
+def read(kind, rng):
+    """Writes the golden of one type."""
+    data = blocks(kind, rng)
+    values = gguf.quants.dequantize(data, kind)
+    write(kind.name.lower(), data.tobytes(), values.astype("<f4").tobytes())
 
 
 def write(name, given, wanted):
@@ -68,9 +93,7 @@ def main():
     np.seterr(all="ignore")
     rng = np.random.default_rng(20240917)
     for kind in SCALES:
-        data = blocks(kind, rng)
-        values = gguf.quants.dequantize(data, kind)
-        write(kind.name.lower(), data.tobytes(), values.astype("<f4").tobytes())
+        read(kind, rng)
     halves = np.concatenate([np.array(ODD, np.uint16), rng.integers(0, 1 << 16, 1010, np.uint16)])
     for kind in (Type.F16, Type.BF16):
         data = halves.view(np.uint8) if kind == Type.BF16 else halves.view(np.float16)
@@ -86,6 +109,15 @@ def main():
     floats = words.view(np.float32)
     write("narrow_f16", words.tobytes(), gguf.quants.quantize(floats, Type.F16).tobytes())
     write("narrow_bf16", words.tobytes(), gguf.quants.quantize(floats, Type.BF16).tobytes())
+    for kind in LATER:
+        read(kind, rng)
+    # Packing: blocks of all sizes that have an exponent, one of zeros, one of exact ties.
+    size = np.exp2(rng.uniform(-124, 120, (64, 1)))
+    values = (rng.standard_normal((64, 32)) * size).astype(np.float32)
+    ties = np.arange(-16, 16, dtype=np.float32)[None] / 4
+    values = np.concatenate([values, np.zeros((1, 32), np.float32), ties])
+    packed = gguf.quants.quantize(values, Type.MXFP4)
+    write("pack_mxfp4", values.tobytes(), packed.tobytes())
 
 
 if __name__ == "__main__":

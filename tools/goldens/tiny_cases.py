@@ -204,11 +204,26 @@ def by_factors(tiny):
 case("llama-partial-rotary", "only the first 8 of 16 values of a head are rotated", "llama",
      words=vocab.GPT2, head=16, rotary=8, equal=by_factors,
      without={"rope.dimension_count": lacks("rope_freqs.weight")})
-case("llama-quant", "all quantized types in one file", "llama", words=vocab.LLAMA3, dim=256,
-     head=16, ffn=64, tied=True, base=500000.0,
+case("llama-quant", "the linear 4- to 8-bit types in one file", "llama", words=vocab.LLAMA3,
+     dim=256, head=16, ffn=64, tied=True, base=500000.0,
      kinds={"token_embd": Type.Q6_K, "attn_output": Type.Q5_1, "ffn_down": Type.Q5_0, "layers": [
          Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.Q4_0, Type.Q4_1,
          Type.Q5_0, Type.Q8_0, Type.Q4_K, Type.Q5_K, Type.Q6_K]})
+case("llama-low-bits", "Q2_K, Q3_K, IQ4_NL, IQ4_XS and MXFP4 in one file", "llama",
+     words=vocab.LLAMA3, dim=256, head=16, ffn=64, tied=True, base=500000.0,
+     kinds={"token_embd": Type.IQ4_XS, "attn_output": Type.IQ4_NL, "ffn_down": Type.MXFP4,
+            "layers": [Type.Q2_K, Type.Q3_K, Type.IQ4_XS, Type.IQ4_NL, Type.MXFP4, Type.Q3_K]})
+
+
+def only(kind):
+    """Every matrix of a tied model in one type."""
+    return {"token_embd": kind, "layers": [kind]}
+
+
+case("llama-q2_k", "every matrix in Q2_K", "llama", words=vocab.LLAMA3, dim=256, heads=4,
+     kv_heads=1, head=64, ffn=256, tied=True, base=500000.0, kinds=only(Type.Q2_K))
+case("llama-mxfp4", "every matrix in MXFP4", "llama", words=vocab.GPT2, dim=64, ffn=96, tied=True,
+     kinds=only(Type.MXFP4))
 
 # Qwen --------------------------------------------------------------------------------------------
 
@@ -235,6 +250,10 @@ case("qwen3-quant", "legacy quantized types", "qwen3", words=vocab.QWEN3, head=1
      base=1000000.0,
      kinds={"token_embd": Type.Q8_0, "output": Type.Q8_0, "layers": [
          Type.Q8_0, Type.Q5_1, Type.Q4_0, Type.Q8_0, Type.Q5_0, Type.Q4_1, Type.Q8_0]})
+case("qwen2-q3_k", "every matrix in Q3_K", "qwen2", words=vocab.QWEN2, biases="qkv", dim=256,
+     heads=4, kv_heads=1, head=64, ffn=256, tied=True, base=1000000.0, kinds=only(Type.Q3_K))
+case("qwen3-iq4_xs", "every matrix in IQ4_XS", "qwen3", words=vocab.QWEN3, dim=256, heads=4,
+     kv_heads=1, head=64, ffn=256, tied=True, base=1000000.0, kinds=only(Type.IQ4_XS))
 
 # Gemma 3 -----------------------------------------------------------------------------------------
 
@@ -298,3 +317,5 @@ case("gemma3-quant", "legacy quantized types", "gemma3", words=vocab.GEMMA, laye
      dim=64, ffn=64, base=1000000.0, keys=WINDOW,
      kinds={"token_embd": Type.Q8_0, "layers": [
          Type.Q4_0, Type.Q8_0, Type.Q5_0, Type.Q4_1, Type.Q4_0, Type.Q5_1, Type.Q4_0]})
+case("gemma3-iq4_nl", "every matrix in IQ4_NL", "gemma3", words=vocab.GEMMA, layers=7, head=16,
+     dim=64, ffn=64, base=1000000.0, keys=WINDOW, kinds=only(Type.IQ4_NL))

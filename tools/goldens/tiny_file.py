@@ -58,7 +58,7 @@ def values(kind, data):
 
 
 def random_blocks(rng, kind, rows, cols, std):
-    """Rows of random valid K blocks whose values have about the standard deviation `std`."""
+    """Rows of random valid blocks whose values have about the standard deviation `std`."""
     size, width = GGML_QUANT_SIZES[kind]
     data = rng.integers(0, 256, (rows, cols // size, width), dtype=np.uint8)
 
@@ -71,6 +71,13 @@ def random_blocks(rng, kind, rows, cols, std):
         data[:, :, 192:208] = rng.integers(-90, 91, (rows, cols // size, 16)).view(np.uint8)[
             ..., ::8]
         scale(208, std / 960)
+    elif kind == Type.Q2_K:
+        scale(80, std / 14)
+        scale(82, std / 14 * 1.5)
+    elif kind == Type.Q3_K:
+        scale(108, std / 43)
+    elif kind in (Type.IQ4_NL, Type.IQ4_XS):
+        scale(0, std / (72 if kind == Type.IQ4_NL else 1330))
     else:
         levels = 15 if kind == Type.Q4_K else 31
         scale(0, std / (levels * 16))
@@ -87,7 +94,9 @@ class Weights:
 
     def matrix(self, name, rows, cols, std, kind=Type.F32):
         """A weight `[rows][cols]`, normal with deviation `std`, stored as `kind`."""
-        if kind in (Type.Q4_K, Type.Q5_K, Type.Q6_K):
+        # Types that the Python package reads and does not write.
+        if kind in (Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.IQ4_NL,
+                    Type.IQ4_XS):
             data = random_blocks(self.rng, kind, rows, cols, std)
         else:
             data = (self.rng.standard_normal((rows, cols)) * std).astype(np.float32)

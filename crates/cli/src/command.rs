@@ -34,5 +34,6 @@ commands! {
     Render => render,
     Arch => arch,
     Bench => bench,
+    Profile => profile,
     Completions => completions,
 }

@@ -1,11 +1,14 @@
 //! Flags that every command with a model has, and opening it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_engine::{Facts, Model, OpenOptions, Reply};
-use recinto_provider::{EnvFile, Flags, Local, Name, Settings};
+use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache};
 use recinto_tokenizer::Tokenizer;
 
 use crate::{failure::Failure, screen::Screen, write::Target};
@@ -48,6 +51,16 @@ pub struct ModelArgs {
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<String>,
 
+    /// Where the weights lie: off (in the mapped file), memory (in a private copy, hashed before
+    /// the first token) [variable: RECINTO_PIN] [default: off]
+    #[arg(long, value_name = "WHERE")]
+    pub pin: Option<String>,
+
+    /// Which digests of the weights count: cached (known for this very file from an earlier run),
+    /// always (computed now) [variable: RECINTO_VERIFY] [default: cached]
+    #[arg(long, value_name = "WHEN")]
+    pub verify: Option<String>,
+
     /// Keep text, token ids, keys and values out of the swap
     #[arg(long)]
     pub lock_memory: bool,
@@ -67,6 +80,8 @@ impl ModelArgs {
             arch_dir: self.arch_dir.clone(),
             threads: self.threads.clone(),
             level: self.level.clone(),
+            pin: self.pin.clone(),
+            verify: self.verify.clone(),
             env_file,
         };
         Ok(Settings::resolve(&flags)?)
@@ -77,6 +92,7 @@ impl ModelArgs {
         let options = OpenOptions {
             allow_keys: self.allow_key.clone(),
             lock_memory: self.lock_memory,
+            digest_cache: digest_cache(&|name| env::var_os(name)),
             ..OpenOptions::default()
         };
         match settings.provider.value {
@@ -169,19 +185,29 @@ pub struct ArchArgs {
 }
 
 impl ArchArgs {
-    /// The architectures at hand.
-    pub fn archs(&self) -> Result<Archs, Failure> {
+    /// The settings that hold without a model's flags.
+    pub fn settings(&self) -> Result<Settings, Failure> {
         let model = ModelArgs {
             arch_dir: self.arch_dir.clone(),
             env_file: self.env_file.clone(),
             no_env_file: self.no_env_file,
             ..ModelArgs::default()
         };
-        Ok(match model.settings()?.arch_dir {
-            Some(folder) => Archs::with_dir(&folder.value)?,
-            None => Archs::built_in(),
-        })
+        model.settings()
     }
+
+    /// The architectures at hand.
+    pub fn archs(&self) -> Result<Archs, Failure> {
+        archs(&self.settings()?)
+    }
+}
+
+/// The architectures that `settings` lead to.
+pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
+    Ok(match &settings.arch_dir {
+        Some(folder) => Archs::with_dir(&folder.value)?,
+        None => Archs::built_in(),
+    })
 }
 
 /// Says what was opened: a foreign architecture always, the rest with `-v`.
@@ -191,8 +217,13 @@ pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
         screen.note(&format!("the architecture `{name}` comes from {origin}"));
     }
     screen.detail(&format!(
-        "{} ({}), {} threads, level {}, opened in {:.0} ms",
-        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
+        "{} ({}), weights {}, {} threads, level {}, opened in {:.0} ms",
+        facts.name,
+        facts.architecture,
+        facts.weights.name(),
+        facts.threads,
+        facts.level,
+        facts.load_ms
     ));
     remarks(screen, model.tokenizer());
 }

@@ -112,7 +112,7 @@ impl AnswerArgs {
 
     /// The session's options.
     pub fn session(&self) -> SessionOptions {
-        SessionOptions { context: self.context }
+        SessionOptions { context: self.context, ..SessionOptions::default() }
     }
 
     /// The instructions before the conversation.

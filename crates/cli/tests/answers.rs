@@ -166,7 +166,8 @@ fn bench_writes_csv_and_json() {
     let Some(model) = shell::tiny("bench_writes_csv_and_json", "llama-plain") else { return };
     let shell = Shell::new().env("RECINTO_MODEL", model.to_str().unwrap());
     let sizes = ["--prompt", "32", "--generate", "4", "--repeat", "2"];
-    let ran = shell.run(&[&["bench", "--json", "--csv", "b.csv"][..], &sizes].concat());
+    let more = ["--context", "20", "--sequences", "3"];
+    let ran = shell.run(&[&["bench", "--json", "--csv", "b.csv"][..], &sizes, &more].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let json = ran.json();
     for digest in ["weights", "architecture", "engine"] {
@@ -175,13 +176,137 @@ fn bench_writes_csv_and_json() {
     assert_eq!(sum(&model), hex(&json["digests"]["weights"]));
     let names: Vec<&str> =
         json["measures"].as_array().unwrap().iter().filter_map(|m| m["measure"].as_str()).collect();
-    for name in ["load", "process_first_token", "first_token", "prefill", "decode", "resident"] {
+    let wanted = "first_token load session_first_token prefill decode decode_context \
+                  decode_sequences file kv start_peak resident_peak resident int8_rate read_rate \
+                  int8_rate_1_thread read_rate_1_thread";
+    for name in wanted.split(' ') {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
+    let measure = |name: &str| {
+        let all = json["measures"].as_array().unwrap();
+        all.iter().find(|m| m["measure"] == name).unwrap().clone()
+    };
+    for (name, limit) in [("prefill", "int8_rate"), ("decode", "read_rate")] {
+        let m = measure(name);
+        assert!(m["min"].as_f64() <= m["median"].as_f64(), "{m}");
+        assert_eq!(m["repeats"], 2, "{m}");
+        let part = m["share"]["part"].as_f64().unwrap();
+        assert!(part > 0.0 && part < 10.0, "{m}");
+        // Where both are near, either may be the one that is named.
+        let cost = &m["per_token"];
+        let (operations, bytes) = (&cost["operations"], &cost["bytes"]);
+        assert!(operations.as_f64() > Some(1e4) && bytes.as_f64() > Some(100.0), "{limit}: {m}");
+    }
+    let bytes = |name: &str| measure(name)["per_token"]["bytes"].as_f64().unwrap();
+    assert!(bytes("decode_sequences") < 0.5 * bytes("decode"), "one pass serves three");
+    assert!(measure("kv").get("share").is_none());
     let csv = fs::read_to_string(shell.path().join("b.csv")).unwrap();
     assert_eq!(csv.lines().count(), names.len() + 1);
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
+}
+
+#[test]
+fn bench_compares_with_peers() {
+    let Some(model) = shell::tiny("bench_compares_with_peers", "llama-plain") else { return };
+    let shell = Shell::new().env("RECINTO_MODEL", model.to_str().unwrap());
+    let peer = r#"
+        test "$RECINTO_BENCH_MODEL" -ef "$RECINTO_MODEL" || exit 9
+        echo "un ruido" >&2
+        echo "$RECINTO_BENCH_WHAT $RECINTO_BENCH_THREADS $RECINTO_BENCH_PROMPT" \
+             "$RECINTO_BENCH_GENERATE $RECINTO_BENCH_CONTEXT $RECINTO_BENCH_SEQUENCES" >> seen
+        echo '{"name": "señal", "prefill": 1, "decode": 4, "load": null}'
+    "#;
+    let sizes = ["--prompt", "8", "--generate", "2", "--repeat", "2", "--threads", "1"];
+    let against = ["bench", "--against", peer, "--against", "echo '{\"decode\": 1}'"];
+    let ran = shell.run(&[&against[..], &sizes, &["--json", "--csv", "b.csv"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(ran.err, "", "a peer's own words are not shown");
+    let seen = fs::read_to_string(shell.path().join("seen")).unwrap();
+    let runs: Vec<&str> = seen.lines().collect();
+    assert_eq!(runs, ["start 1 8 1 0 1", "speed 1 8 2 0 1"].repeat(2), "rounds");
+    let json = ran.json();
+    let engines = json["engines"].as_array().unwrap();
+    let names: Vec<&str> = engines.iter().filter_map(|e| e["name"].as_str()).collect();
+    assert_eq!(names, ["recinto", "señal", "peer 2"]);
+    let number = |engine: usize, name: &str, what: &str| {
+        let rows = engines[engine]["measures"].as_array().unwrap();
+        rows.iter().find(|m| m["measure"] == name).and_then(|m| m[what].as_f64())
+    };
+    assert_eq!(number(1, "decode", "median"), Some(4.0));
+    assert_eq!(number(1, "load", "median"), None);
+    assert!(number(1, "first_token", "median") > Some(0.1), "its whole time");
+    assert!(number(1, "resident_peak", "median") > Some(100_000.0));
+    let ratios = engines[1]["ratios"].as_array().unwrap();
+    let decode = ratios.iter().find(|r| r["measure"] == "decode").unwrap();
+    let want = number(0, "decode", "median").unwrap() / 4.0;
+    assert!((decode["ratio"].as_f64().unwrap() - want).abs() < 1e-6 * want, "{decode}");
+    let csv = fs::read_to_string(shell.path().join("b.csv")).unwrap();
+    assert!(csv.lines().any(|line| line.contains(",señal,decode,tokens/s,4.000,")), "{csv}");
+    let bad = [
+        ("exit 3", 4, "peer 1 ended with exit status: 3"),
+        ("echo hola", 4, "peer 1: the last line of its output is no JSON object"),
+        ("echo '{\"speed\": 1}'", 4, "known keys: name, prefill, decode"),
+        (" ", 2, "--against needs a command line"),
+    ];
+    for (command, code, part) in bad {
+        let ran = shell.run(&[&["bench", "--no-start", "--against", command], &sizes[..]].concat());
+        assert_eq!(ran.code, Some(code), "{command}: {}", ran.err);
+        assert!(ran.err.contains(part), "{command}: {}", ran.err);
+    }
+    // An interrupt ends a peer that would go on, and all it started.
+    let began = std::time::Instant::now();
+    let slow = ["bench", "--no-start", "--against", "sleep 300 | sleep 300"];
+    let child = shell.command(&[&slow[..], &sizes].concat()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(3000));
+    shell::kill(&child, "INT");
+    let ran = shell::finish(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn profile_times_the_lines_of_the_arch_file() {
+    let test = "profile_times_the_lines_of_the_arch_file";
+    let Some(model) = shell::tiny(test, "qwen2-plain") else { return };
+    let model = model.to_str().unwrap();
+    let shell = Shell::new();
+    let sizes = ["--prompt", "20", "--generate", "3"];
+    let ran = shell.run(&[&["profile", model, "--json", "--sort", "time"][..], &sizes].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json = ran.json();
+    for (part, tokens, calls) in [("prefill", 20, 1), ("decode", 3, 3)] {
+        let part = &json[part];
+        assert_eq!(part["tokens"], tokens);
+        let lines = part["lines"].as_array().unwrap();
+        let number = |line: &serde_json::Value, key: &str| line[key].as_f64().unwrap();
+        assert!(lines.is_sorted_by(|a, b| number(a, "ms") >= number(b, "ms")), "{part}");
+        let shares: f64 = lines.iter().map(|line| number(line, "share")).sum();
+        assert!((shares - 1.0).abs() < 1e-6, "{shares}");
+        let head =
+            lines.iter().find(|line| line["text"].as_str().unwrap().starts_with("logits = linear"));
+        let head = head.unwrap();
+        assert_eq!((&head["calls"], &head["layers"]), (&calls.into(), &0.into()));
+        assert!(number(head, "gb_per_s") > 0.0 && number(head, "gop_per_s") > 0.0, "{head}");
+        let layered = lines.iter().find(|line| line["text"] == "x = add    x a").unwrap();
+        assert_eq!(layered["calls"], number(layered, "layers") as u64 * calls as u64);
+        assert!(layered["gop_per_s"].is_null(), "{layered}");
+    }
+    let ran = shell.run(&[&["profile", "-m", model][..], &sizes].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in ["prefill: 20 tokens", "decode: 3 tokens", "q = linear h attn_q", "nothing fused"] {
+        assert!(ran.out().contains(part), "{part}: {}", ran.out());
+    }
+    let cases: [(&[&str], &str); 3] = [
+        (&["profile"], "no model is set"),
+        (&["profile", model, "--generate", "0"], "--generate must be 1 or more"),
+        (&["profile", model, "-m", model], "cannot stand together"),
+    ];
+    for (args, part) in cases {
+        let ran = shell.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
+    }
 }
 
 #[test]
@@ -193,6 +318,8 @@ fn a_reader_that_leaves_is_no_error() {
         let output = std::process::Command::new("bash")
             .args(["-c", &line])
             .env("RECINTO_MODEL", &model)
+            .env("HOME", shell.path())
+            .env_remove("XDG_CACHE_HOME")
             .current_dir(shell.path())
             .stdin(Stdio::null())
             .output()
@@ -217,8 +344,15 @@ fn chat_keeps_the_conversation() {
         replies.iter().map(|r| r["usage"]["cached_tokens"].as_u64().unwrap()).collect();
     assert!(cached[0] == 0 && cached[1] > 0 && cached[2] == 0, "{cached:?}");
     assert_eq!(replies[0]["text"], replies[2]["text"], "the same question anew");
-    let left: Vec<_> = fs::read_dir(shell.path()).unwrap().collect();
-    assert!(left.is_empty(), "no history file: {left:?}");
+    let names = |shell: &Shell| -> Vec<_> {
+        fs::read_dir(shell.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    // The cache of the model's digest, see loading.rs, and nothing with it.
+    assert_eq!(names(&shell), [".cache"], "no history file");
+    let shell = shell.env("RECINTO_VERIFY", "always");
+    fs::remove_dir_all(shell.path().join(".cache")).unwrap();
+    assert_eq!(shell.pipe(&args, b"hola\n").code, Some(0));
+    assert!(names(&shell).is_empty(), "no file at all");
     let ran = shell.pipe(&["chat"], b"/nada\n");
     assert_eq!(ran.code, Some(2), "{}", ran.err);
 }

@@ -325,6 +325,9 @@ fn failures_have_envelopes() {
         (&["status", "--json", "-m", "no.gguf"], "status", "model", 4),
         (&["status", "--json"], "status", "usage", 2),
         (&["bench", "--json", "--repeat", "0"], "bench", "usage", 2),
+        (&["bench", "--json", "--sequences", "1000"], "bench", "usage", 2),
+        (&["bench", "--json", "-m", "no.gguf", "--against", "true"], "bench", "model", 4),
+        (&["profile", "--json", "no.gguf"], "profile", "model", 4),
     ];
     for (args, command, kind, code) in cases {
         let ran = shell.run(args);

@@ -4,8 +4,18 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 9] =
-    ["ask", "chat", "status", "inspect", "tokenize", "render", "arch", "bench", "completions"];
+const COMMANDS: [&str; 10] = [
+    "ask",
+    "chat",
+    "status",
+    "inspect",
+    "tokenize",
+    "render",
+    "arch",
+    "bench",
+    "profile",
+    "completions",
+];
 
 #[test]
 fn help_shows_the_exit_codes_of_the_docs() {
@@ -180,9 +190,11 @@ fn unavailable() {
         ("pointer", "pointer.gguf", "this is a pointer, not the model"),
     ];
     for (name, model, part) in cases {
-        for command in ["ask", "status", "tokenize", "render", "chat", "bench", "inspect"] {
+        let commands =
+            ["ask", "status", "tokenize", "render", "chat", "bench", "inspect", "profile"];
+        for command in commands {
             let args = match command {
-                "inspect" => vec![command, model],
+                "inspect" | "profile" => vec![command, model],
                 "status" | "chat" | "bench" => vec![command, "-m", model],
                 _ => vec![command, "-m", model, "hola"],
             };

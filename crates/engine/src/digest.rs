@@ -1,29 +1,34 @@
-//! SHA-256 of what ran: the mapped weights (beside the first prompt), the architecture's text,
-//! the chat template, and the object that holds this code.
+//! SHA-256 of what ran: the weights (beside the first prompt, or known already), the
+//! architecture's text, the chat template, and the object that holds this code.
+
+mod cache;
 
 use std::{
     io::Read,
     sync::{
-        Arc, Condvar, Mutex, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU8, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
+pub(crate) use cache::Cache;
 use recinto_kernels::Stop;
-use recinto_receipt::{Digest, Hasher, sha256};
+use recinto_receipt::{Digest, Hasher, Held, Origin, sha256};
+use recinto_weights::File;
 use serde::Serialize;
 
-use crate::{
-    error::{Error, Kind},
-    exec::Bound,
-};
+use crate::error::{Error, Kind};
 
 /// What ran, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Digests {
-    /// The whole model file, as mapped.
+    /// The whole model file.
     pub weights: Digest,
+    /// Whether the digest of the weights was computed now, or is known from an earlier run.
+    pub weights_origin: Origin,
+    /// Where the weights lie that computed.
+    pub weights_held: Held,
     /// The arch file's text.
     pub architecture: Digest,
     /// The executable or shared library that holds the engine's code.
@@ -32,85 +37,180 @@ pub struct Digests {
     pub template: Option<Digest>,
 }
 
-/// A digest that is being computed on a thread of its own.
+/// The digest of a file's bytes, and how it came to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    pub digest: Digest,
+    pub origin: Origin,
+    /// Time spent on hashing.
+    pub time: Duration,
+}
+
+/// The digest of the weights: there already, or being computed beside the rest.
 pub(crate) struct Pending {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
-    /// The outer one: finished or not; the inner one: `None` when the thread failed.
-    done: Mutex<Option<Option<(Digest, Duration)>>>,
-    ready: Condvar,
-    cancelled: AtomicBool,
+    file: Arc<File>,
+    /// Where a computed digest is kept for later runs.
+    cache: Option<Cache>,
+    began: SystemTime,
+    work: Mutex<Work>,
+    /// Whose turn it is; it only rises.
+    turn: AtomicU8,
 }
 
-/// Bytes hashed between two looks at the cancel flag: under a millisecond.
-const STRIDE: usize = 1 << 20;
+/// The first prompt is being read: a thread hashes with what that leaves over.
+const BESIDE: u8 = 0;
+/// It has been read: a thread hashes like any other.
+const AFTER: u8 = 1;
+/// Somebody waits, who hashes himself; or nobody will ever ask.
+const OVER: u8 = 2;
+
+/// One stream of bytes, taken up by whoever has the time.
+struct Work {
+    hasher: Hasher,
+    at: usize,
+    time: Duration,
+    done: Option<Known>,
+}
+
+/// Bytes hashed at one go: the longest that one thread waits for the other.
+const STRIDE: usize = 1 << 18;
+
+/// A state of a file that is younger than this is not kept: a later write could leave it as it
+/// is, since clocks of file systems go in steps of up to two seconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// How long a reply that should stop still waits for the digest.
+const GRACE: Duration = Duration::from_millis(100);
 
 impl Pending {
-    /// Starts hashing the mapped file. The thread keeps the mapping alive, not the model.
-    pub fn start(bound: &Arc<Bound>) -> Result<Pending, Error> {
-        let shared = Arc::new(Shared::default());
-        let (bound, report) = (Arc::clone(bound), Report(Arc::clone(&shared), None));
-        let work = move || {
-            let mut report = report;
-            let began = Instant::now();
-            let mut hasher = Hasher::new();
-            for chunk in bound.file.bytes().chunks(STRIDE) {
-                if report.0.cancelled.load(Ordering::Relaxed) {
-                    return;
-                }
-                hasher.update(chunk);
-            }
-            report.1 = Some((hasher.finish(), began.elapsed()));
-        };
-        std::thread::Builder::new()
-            .name("recinto-digest".into())
-            .spawn(work)
-            .map_err(|_| Error::new(Kind::Machine, "no thread for the weights' digest"))?;
-        Ok(Pending { shared })
+    /// The digest of `file`: from `cache` where it is known, else by a thread of its own, which
+    /// keeps the mapping alive, not the model.
+    pub fn start(file: &Arc<File>, cache: Option<Cache>) -> Result<Pending, Error> {
+        let began = SystemTime::now();
+        let identity = file.identity();
+        let found = cache.as_ref().zip(identity).and_then(|(cache, id)| cache.find(&id));
+        let done =
+            found.map(|digest| Known { digest, origin: Origin::Cached, time: Duration::ZERO });
+        let pending = Pending::new(file, cache, began, done);
+        if done.is_none() {
+            pending
+                .spawn(BESIDE)
+                .map_err(|_| Error::new(Kind::Machine, "no thread for the weights' digest"))?;
+        }
+        Ok(pending)
     }
 
-    /// The digest and the time it took; waits until it is there, or a little longer than `stop`
-    /// allows.
-    pub fn wait(&self, stop: &Stop) -> Result<(Digest, Duration), Error> {
-        let mut done = self.shared.done.lock().unwrap_or_else(|e| e.into_inner());
+    /// The first prompt has been read: the digest need no longer stand back. A low priority cannot
+    /// be taken back, so another thread takes the stream over.
+    pub fn prompt_read(&self) {
+        let turn = &self.shared.turn;
+        let mine = turn.compare_exchange(BESIDE, AFTER, Ordering::Relaxed, Ordering::Relaxed);
+        if mine.is_ok() && !self.is_done() {
+            // Without a thread the one who waits does it all.
+            let _ = self.spawn(AFTER);
+        }
+    }
+
+    fn spawn(&self, turn: u8) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let work = move || {
+            if turn == BESIDE {
+                let _ = of_engine();
+                let _ = recinto_os::cpus::yield_to_others();
+            }
+            while shared.turn.load(Ordering::Relaxed) == turn && shared.step().is_none() {}
+        };
+        std::thread::Builder::new().name("recinto-digest".into()).spawn(work).map(drop)
+    }
+
+    /// A digest that was computed while the file was copied, from `began` on.
+    pub fn computed(
+        file: &Arc<File>,
+        cache: Option<Cache>,
+        began: SystemTime,
+        digest: Digest,
+        time: Duration,
+    ) -> Pending {
+        let done = Known { digest, origin: Origin::Computed, time };
+        let pending = Pending::new(file, cache, began, Some(done));
+        pending.shared.keep(digest);
+        pending
+    }
+
+    fn new(
+        file: &Arc<File>,
+        cache: Option<Cache>,
+        began: SystemTime,
+        done: Option<Known>,
+    ) -> Pending {
+        let work = Work { hasher: Hasher::new(), at: 0, time: Duration::ZERO, done };
+        let (work, turn) = (Mutex::new(work), AtomicU8::new(BESIDE));
+        Pending { shared: Arc::new(Shared { file: Arc::clone(file), cache, began, work, turn }) }
+    }
+
+    /// Whether it is there already.
+    pub fn is_done(&self) -> bool {
+        self.shared.work.lock().unwrap_or_else(PoisonError::into_inner).done.is_some()
+    }
+
+    /// The digest; computes the rest of it, or gives up a little after `stop` says so.
+    pub fn wait(&self, stop: &Stop) -> Result<Known, Error> {
+        self.shared.turn.store(OVER, Ordering::Relaxed);
         let mut late = None;
         loop {
-            if let Some(result) = *done {
-                return result.ok_or_else(|| {
-                    Error::new(Kind::Internal, "the digest of the weights could not be finished")
-                });
+            if let Some(known) = self.shared.step() {
+                return Ok(known);
             }
             if stop.stopped() && *late.get_or_insert_with(Instant::now) + GRACE < Instant::now() {
                 let kind = if stop.cancelled() { Kind::Cancelled } else { Kind::Deadline };
                 let what = "stopped before the digest of the weights was finished";
                 return Err(Error::new(kind, what).hint("no reply is given without it"));
             }
-            let woken = self.shared.ready.wait_timeout(done, LOOK);
-            done = woken.unwrap_or_else(|e| e.into_inner()).0;
         }
     }
 }
 
-/// How often a waiting reply looks whether it should stop, and how long it waits after that.
-const LOOK: Duration = Duration::from_millis(20);
-const GRACE: Duration = Duration::from_millis(100);
+impl Shared {
+    /// Hashes a little more; the digest when that was all.
+    fn step(&self) -> Option<Known> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        if work.done.is_some() {
+            return work.done;
+        }
+        let began = Instant::now();
+        let bytes = self.file.bytes();
+        let end = work.at.saturating_add(STRIDE).min(bytes.len());
+        let at = std::mem::replace(&mut work.at, end);
+        work.hasher.update(&bytes[at..end]);
+        work.time += began.elapsed();
+        if end < bytes.len() {
+            return None;
+        }
+        let digest = work.hasher.clone().finish();
+        work.done = Some(Known { digest, origin: Origin::Computed, time: work.time });
+        let done = work.done;
+        drop(work);
+        self.keep(digest);
+        done
+    }
 
-/// Tells the waiting ones, also when the thread ends early.
-struct Report(Arc<Shared>, Option<(Digest, Duration)>);
-
-impl Drop for Report {
-    fn drop(&mut self) {
-        *self.0.done.lock().unwrap_or_else(|e| e.into_inner()) = Some(self.1);
-        self.0.ready.notify_all();
+    /// Remembers a computed digest for later runs, where that is wanted and safe. A cache that
+    /// cannot be written is no fault of the answer's.
+    fn keep(&self, digest: Digest) {
+        let (Some(cache), Some(identity)) = (&self.cache, self.file.identity()) else { return };
+        if identity.settled(self.began, SETTLED) && self.file.unchanged() {
+            let _ = cache.keep(&identity, &digest);
+        }
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.shared.cancelled.store(true, Ordering::Relaxed);
+        self.shared.turn.store(OVER, Ordering::Relaxed);
     }
 }
 

@@ -34,6 +34,12 @@ pub enum Kind {
         /// The layer, if the line stands in a repeated block.
         layer: Option<u32>,
     },
+    /// Keys and values of earlier positions are no longer there to go back to.
+    Forgotten,
+    /// A saved session is damaged, cut, or of another model.
+    Saved,
+    /// A saved session could not be written or read.
+    Transfer,
     /// The system gave no memory, or would not lock it.
     Memory,
     /// The file changed while it was mapped.

@@ -1,20 +1,25 @@
-//! Runs a program over a block of positions: one table call an instruction.
+//! Runs a program over rows of one or several sequences: one table call an instruction.
 //!
-//! This is the unfused interpreter; whatever is made faster later is held to its bits.
+//! This is the unfused interpreter; whatever is made faster later is held to its bits. Only rope,
+//! attention and the embedding know that rows belong to sequences; all other steps see rows.
+
+use std::sync::Arc;
 
 use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
-use recinto_kernels::{
-    Angles, Attend, Gate, Job, Kv, Machine, Prepared, Rows, Stop, first_non_finite,
-};
+use recinto_kernels::{Attend, Gate, Job, Kv, Machine, Rows, Sequence, Stop, first_non_finite};
 use recinto_os::Wiped;
-use recinto_quant::{Form, expand};
+use recinto_quant::Form;
 use recinto_weights::File;
 
-use crate::error::{Error, Kind};
+use crate::{
+    buffers::Buffers,
+    error::{Error, Kind},
+    order,
+};
 
 /// What an opened model computes with: the file, the program and small vectors as floats.
 pub(crate) struct Bound {
-    pub file: File,
+    pub file: Arc<File>,
     pub program: Program,
     pub machine: Machine,
     /// Norm scales and biases, by tensor; everything one-dimensional that the program reads.
@@ -23,26 +28,6 @@ pub(crate) struct Bound {
     groups: Vec<usize>,
     /// Index of the last attention step: after it only wanted rows are computed.
     last_attend: Option<usize>,
-}
-
-/// Working buffers of one session, reused from block to block.
-pub(crate) struct Buffers {
-    lock: bool,
-    slots: Vec<Buffer>,
-    angles: Vec<Turn>,
-}
-
-/// The angles of a rotary setting, and the rows they are for.
-#[derive(Default)]
-struct Turn {
-    angles: Angles,
-    rows: Option<Span>,
-}
-
-struct Buffer {
-    values: Wiped<f32>,
-    width: usize,
-    prepared: Prepared,
 }
 
 /// Why a block did not finish.
@@ -69,19 +54,49 @@ impl From<recinto_kernels::Stopped> for Halt {
     }
 }
 
-/// One block of ids at consecutive positions.
-#[derive(Clone, Copy)]
-pub(crate) struct Block<'a> {
+/// Ids of one sequence at consecutive positions: its rows in a block.
+pub(crate) struct Segment<'a> {
     pub ids: &'a [u32],
+    /// Position of the first.
     pub start: usize,
     /// How many of the last rows the caller wants the output of.
     pub wanted: usize,
+    /// Keys and values of the sequence, with room for the new positions.
+    pub caches: &'a mut [Kv],
+}
+
+/// The rows in hand.
+#[derive(Clone, Copy)]
+struct Span {
+    /// Only wanted ones are left.
+    tail: bool,
+    /// How many, of all segments.
+    n: usize,
     /// Look at every result; the slow way, to find where numbers went wrong.
-    pub checked: bool,
+    checked: bool,
+}
+
+impl Segment<'_> {
+    /// Which of its ids have rows in hand.
+    fn rows(&self, span: Span) -> std::ops::Range<usize> {
+        let skip = if span.tail { self.ids.len() - self.wanted } else { 0 };
+        skip..self.ids.len()
+    }
+}
+
+/// Linear steps that run as one, at the most.
+const GROUP: usize = 8;
+
+/// Where the result of one linear step of a group goes.
+struct Target<'a> {
+    slot: Slot,
+    weights: Rows<'a>,
+    bias: Option<&'a [f32]>,
+    memory: Wiped<f32>,
 }
 
 impl Bound {
-    pub fn new(file: File, program: Program, machine: Machine) -> Result<Bound, Error> {
+    pub fn new(file: Arc<File>, program: Program, machine: Machine) -> Result<Bound, Error> {
         let mut vectors: Vec<Option<Box<[f32]>>> = Vec::new();
         vectors.resize_with(file.tensors().len(), || None);
         for instruction in &program.instructions {
@@ -103,120 +118,117 @@ impl Bound {
         Ok(Bound { file, program, machine, vectors, groups, last_attend })
     }
 
-    /// Runs one block. The output rows (`wanted` of them) are in the returned range of
+    /// Runs one block. The output of the wanted rows, segment by segment, is then in
     /// [`Buffers::output`]. On a halt the caches hold nothing a later block would read.
     pub fn run(
         &self,
-        block: Block<'_>,
+        segments: &mut [Segment<'_>],
+        checked: bool,
         buffers: &mut Buffers,
-        caches: &mut [Kv],
         stop: &Stop,
     ) -> Result<(), Halt> {
         buffers.begin(&self.program);
-        let mut rows = Span { n: block.ids.len(), start: block.start };
+        let all = segments.iter().map(|segment| segment.ids.len()).sum();
+        let wanted = segments.iter().map(|segment| segment.wanted).sum();
+        let mut span = Span { tail: false, n: all, checked };
+        let last = Span { tail: true, n: wanted, checked };
         if self.last_attend.is_none() {
-            return self.without_attention(block, buffers, caches, stop);
+            // Without attention every row stands alone: only wanted ones are computed.
+            if wanted == 0 {
+                return Ok(());
+            }
+            span = last;
         }
         let instructions = &self.program.instructions[..];
         let mut index = 0;
         while let Some(instruction) = instructions.get(index) {
+            let began = buffers.start();
             if let Op::Attend { .. } = instruction.op {
-                self.store(instruction, buffers, caches, rows, block)?;
+                self.store(instruction, buffers, segments, span)?;
             }
             if Some(index) == self.last_attend {
-                if block.wanted == 0 {
-                    return self.sound(instruction, buffers);
+                if segments.iter().any(|segment| segment.wanted == 0) {
+                    self.sound(instruction, buffers)?;
                 }
-                buffers.keep_last(block.wanted);
-                rows = Span { n: block.wanted, start: rows.start + rows.n - block.wanted };
+                if wanted == 0 {
+                    return Ok(());
+                }
+                buffers.keep_last(segments.iter().map(|s| (s.ids.len(), s.wanted)));
+                span = last;
             }
             let group = self.groups[index];
-            if group > 1 && !block.checked {
-                self.linear(&instructions[index..index + group], rows, buffers, stop)?;
+            if group > 1 && !checked && buffers.profile.is_none() {
+                self.linear(&instructions[index..index + group], span, buffers, stop)?;
                 index += group;
                 continue;
             }
-            self.step(instruction, block, rows, buffers, caches, stop)?;
-            if block.checked {
+            self.step(instruction, segments, span, buffers, stop)?;
+            if checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            buffers.end(index, began);
             index += 1;
         }
         Ok(())
     }
 
-    /// A program without attention: every row stands alone, so only wanted ones are computed.
-    fn without_attention(
-        &self,
-        block: Block<'_>,
-        buffers: &mut Buffers,
-        caches: &mut [Kv],
-        stop: &Stop,
-    ) -> Result<(), Halt> {
-        let skip = block.ids.len() - block.wanted;
-        let tail = Block { ids: &block.ids[skip..], start: block.start + skip, ..block };
-        let rows = Span { n: tail.ids.len(), start: tail.start };
-        if rows.n == 0 {
-            return Ok(());
-        }
-        for instruction in &self.program.instructions {
-            self.step(instruction, tail, rows, buffers, caches, stop)?;
-            if block.checked {
-                self.inspect(instruction, instruction.out(), buffers)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts keys and values of an attention step into its cache.
+    /// Puts keys and values of an attention step into the caches of their sequences.
     fn store(
         &self,
         instruction: &Instruction,
-        buffers: &mut Buffers,
-        caches: &mut [Kv],
-        rows: Span,
-        block: Block<'_>,
+        buffers: &Buffers,
+        segments: &mut [Segment<'_>],
+        span: Span,
     ) -> Result<(), Halt> {
         let Op::Attend { k, v, cache, .. } = instruction.op else { return Ok(()) };
-        let (keys, values) = (&buffers.slots[k.0].values, &buffers.slots[v.0].values);
-        if block.checked {
+        if span.checked {
             self.inspect(instruction, k, buffers)?;
             self.inspect(instruction, v, buffers)?;
         }
-        caches[cache].store(rows.start, keys, values);
+        let shape = self.program.caches[cache];
+        let (mut keys, mut values) = (buffers.slot(k).rows(), buffers.slot(v).rows());
+        for segment in segments {
+            let n = segment.ids.len();
+            let (k, v);
+            (k, keys) = keys.split_at(n * shape.kv_heads * shape.key_dim);
+            (v, values) = values.split_at(n * shape.kv_heads * shape.value_dim);
+            segment.caches[cache].store(segment.start, k, v);
+        }
         Ok(())
     }
 
-    /// The last sight of a block whose output nobody asked for: a value that went wrong in any
+    /// The last sight of rows whose output nobody asked for: a value that went wrong in any
     /// earlier step has reached the keys and values of the last attention.
     fn sound(&self, instruction: &Instruction, buffers: &Buffers) -> Result<(), Halt> {
         let Op::Attend { k, v, .. } = instruction.op else { return Ok(()) };
-        let bad = |slot: Slot| first_non_finite(&buffers.slots[slot.0].values).is_some();
+        let bad = |slot| first_non_finite(buffers.slot(slot).rows()).is_some();
         if bad(k) || bad(v) { Err(Halt::NonFinite) } else { Ok(()) }
     }
 
     fn step(
         &self,
         instruction: &Instruction,
-        block: Block<'_>,
-        rows: Span,
+        segments: &[Segment<'_>],
+        span: Span,
         buffers: &mut Buffers,
-        caches: &[Kv],
         stop: &Stop,
     ) -> Result<(), Halt> {
-        let machine = &self.machine;
+        let (machine, n) = (&self.machine, span.n);
         if stop.stopped() {
             return Err(Halt::Stopped);
         }
         match instruction.op {
             Op::Embed { out, table, width } => {
-                let out = buffers.write(out, width, rows.n)?;
-                // The last rows of the block: the only ones left after the last attention.
-                let ids = &block.ids[block.ids.len() - rows.n..];
-                self.embed(table, width, ids, out)?;
+                let mut out = buffers.write(out, width, n)?;
+                for segment in segments {
+                    let ids = &segment.ids[segment.rows(span)];
+                    let (now, rest) = out.split_at_mut(ids.len() * width);
+                    self.embed(table, width, ids, now)?;
+                    out = rest;
+                }
             }
             Op::Norm { out, x, width, size, weight, bias, eps, kind } => {
-                let out = buffers.copy(out, x, width, rows.n)?;
+                let out = buffers.copy(out, x, width, n)?;
                 let weight = weight.and_then(|id| self.vector(id));
                 let bias = bias.and_then(|id| self.vector(id));
                 match kind {
@@ -225,38 +237,60 @@ impl Bound {
                 }
             }
             Op::Linear { .. } => {
-                self.linear(std::slice::from_ref(instruction), rows, buffers, stop)?;
+                self.linear(std::slice::from_ref(instruction), span, buffers, stop)?;
             }
             Op::Rope { out, x, width, size, rope, pairs } => {
                 let mut turn = std::mem::take(&mut buffers.angles[rope]);
                 // Many steps share one setting; its angles are made once a block.
-                if turn.rows != Some(rows) {
+                if !turn.ready {
                     let setting = &self.program.ropes[rope];
                     let (frequencies, magnitude) = (&setting.frequencies, setting.magnitude);
-                    turn.angles.fill(frequencies, magnitude, rows.start, rows.n);
-                    turn.rows = Some(rows);
+                    turn.angles.clear(frequencies.len());
+                    for segment in segments {
+                        let rows = segment.rows(span);
+                        let start = segment.start + rows.start;
+                        turn.angles.add(frequencies, magnitude, start, rows.len());
+                    }
+                    turn.ready = true;
                 }
-                let target = buffers.copy(out, x, width, rows.n)?;
+                let target = buffers.copy(out, x, width, n)?;
                 machine.rope(stop, target, width, size, kernel_pairs(pairs), &turn.angles)?;
                 buffers.angles[rope] = turn;
             }
             Op::Attend { out, q, heads, cache, scale, softcap, .. } => {
                 let shape = self.program.caches[cache];
                 let width = heads * shape.value_dim;
-                let mut target = buffers.take(out, q, width, rows.n)?;
+                let mut memory = buffers.take(out, q, width * n)?;
                 let attend = Attend { heads, window: shape.window, scale, softcap };
-                let queries = &buffers.slots[q.0].values;
-                machine.attend(stop, queries, &caches[cache], rows.start, &attend, &mut target)?;
-                buffers.give(out, width, target);
+                let queries = buffers.slot(q).rows();
+                let target = &mut memory[..width * n];
+                let sequence = |segment: &'_ Segment<'_>| {
+                    let rows = segment.rows(span);
+                    let start = segment.start + rows.start;
+                    (start, rows.len())
+                };
+                if let [segment] = segments {
+                    let ((start, n), kv) = (sequence(segment), &segment.caches[cache]);
+                    let one = [Sequence { kv, start, n }];
+                    machine.attend_all(stop, queries, &one, &attend, target)?;
+                } else {
+                    let all = segments.iter().map(|segment| {
+                        let ((start, n), kv) = (sequence(segment), &segment.caches[cache]);
+                        Sequence { kv, start, n }
+                    });
+                    let all: Vec<Sequence<'_>> = all.filter(|sequence| sequence.n > 0).collect();
+                    machine.attend_all(stop, queries, &all, &attend, target)?;
+                }
+                buffers.give(out, width, n, memory);
             }
             Op::Add { out, a, b, width } => {
-                buffers.two([out, a, b], width, rows.n, |a, b| machine.add(stop, a, b))?;
+                buffers.two([out, a, b], width, n, |a, b| machine.add(stop, a, b))?;
             }
             Op::Mul { out, a, b, width } => {
-                buffers.two([out, a, b], width, rows.n, |a, b| machine.mul(stop, a, b))?;
+                buffers.two([out, a, b], width, n, |a, b| machine.mul(stop, a, b))?;
             }
             Op::Map { out, x, width, map } => {
-                let out = buffers.copy(out, x, width, rows.n)?;
+                let out = buffers.copy(out, x, width, n)?;
                 match map {
                     Map::Scale(by) => machine.scale(stop, out, by)?,
                     Map::Softcap(cap) => machine.softcap(stop, out, cap)?,
@@ -273,7 +307,7 @@ impl Bound {
                     Activation::Gelu => Gate::Gelu,
                 };
                 let run = |g: &mut [f32], u: &[f32]| machine.gated(stop, g, u, gate);
-                buffers.two([out, g, u], width, rows.n, run)?;
+                buffers.two([out, g, u], width, n, run)?;
             }
         }
         Ok(())
@@ -283,41 +317,50 @@ impl Bound {
     fn linear(
         &self,
         group: &[Instruction],
-        rows: Span,
+        span: Span,
         buffers: &mut Buffers,
         stop: &Stop,
     ) -> Result<(), Halt> {
         let Some((x, cols)) = group.first().and_then(|first| first.linear_input()) else {
             return Ok(());
         };
-        let mut targets = Vec::with_capacity(group.len());
-        let mut forms = Vec::with_capacity(2);
-        for instruction in group {
+        let mut targets: [Option<Target<'_>>; GROUP] = [const { None }; GROUP];
+        let mut forms = [Form::F32; 2];
+        let mut different = 0;
+        for (target, instruction) in targets.iter_mut().zip(group) {
             let Op::Linear { out, weight, bias, rows: height, .. } = instruction.op else {
                 continue;
             };
-            let tensor = self.file.tensor(weight.0);
-            let dtype = tensor.info.dtype;
-            let weights = Rows::new(tensor.bytes, dtype, height, cols)
+            let weights = order::rows(&self.file, weight.0, height, cols)
                 .map_err(|_| Halt::Failed(mismatch(instruction)))?;
-            let form = dtype.layout().form;
-            if form != Form::F32 && !forms.contains(&form) {
-                forms.push(form);
+            let form = weights.dtype().layout().form;
+            if form != Form::F32 && !forms[..different].contains(&form) {
+                forms[different] = form;
+                different += 1;
             }
-            let memory = buffers.take(out, x, height, rows.n)?;
-            targets.push((out, height, weights, bias.and_then(|id| self.vector(id)), memory));
+            let memory = buffers.take(out, x, height * span.n)?;
+            let bias = bias.and_then(|id| self.vector(id));
+            *target = Some(Target { slot: out, weights, bias, memory });
         }
-        let source = &mut buffers.slots[x.0];
-        if !forms.is_empty() {
-            self.machine.prepare(stop, &source.values, cols, &forms, &mut source.prepared)?;
+        let (source, prepared) = buffers.slot_mut(x).prepare();
+        if different > 0 {
+            self.machine.prepare(stop, source, cols, &forms[..different], prepared)?;
         }
-        let mut jobs: Vec<Job<'_>> = targets
-            .iter_mut()
-            .map(|(_, _, weights, bias, out)| Job { weights: *weights, bias: *bias, out })
-            .collect();
-        self.machine.linear(stop, &source.values, cols, &source.prepared, &mut jobs)?;
-        for (out, height, _, _, memory) in targets {
-            buffers.give(out, height, memory);
+        let mut jobs = targets.iter_mut().flatten().map(|target| Job {
+            weights: target.weights,
+            bias: target.bias,
+            out: &mut target.memory[..target.weights.rows() * span.n],
+        });
+        let run = |jobs: &mut [Job<'_>]| self.machine.linear(stop, source, cols, prepared, jobs);
+        let mut next = || jobs.next().expect("a job a step");
+        match group.len() {
+            1 => run(&mut [next()])?,
+            2 => run(&mut [next(), next()])?,
+            3 => run(&mut [next(), next(), next()])?,
+            _ => run(&mut jobs.collect::<Vec<_>>())?,
+        }
+        for target in targets.into_iter().flatten() {
+            buffers.give(target.slot, target.weights.rows(), span.n, target.memory);
         }
         Ok(())
     }
@@ -334,16 +377,8 @@ impl Bound {
         ids: &[u32],
         out: &mut [f32],
     ) -> Result<(), Halt> {
-        let tensor = self.file.tensor(table.0);
-        let row = tensor.info.bytes() / tensor.info.dims.get(1).copied().unwrap_or(1) as usize;
-        for (id, out) in ids.iter().zip(out.chunks_exact_mut(width)) {
-            let bytes = tensor.bytes.get(*id as usize * row..).and_then(|rest| rest.get(..row));
-            let done = bytes.and_then(|bytes| expand(tensor.info.dtype, bytes, out).ok());
-            if done.is_none() {
-                return Err(Halt::Failed(bad_id(*id, self.program.vocabulary)));
-            }
-        }
-        Ok(())
+        order::pick(&self.file, table.0, width, ids, out)
+            .map_err(|id| Halt::Failed(bad_id(id, self.program.vocabulary)))
     }
 
     fn inspect(
@@ -352,7 +387,7 @@ impl Bound {
         slot: Slot,
         buffers: &Buffers,
     ) -> Result<(), Halt> {
-        match first_non_finite(&buffers.slots[slot.0].values) {
+        match first_non_finite(buffers.slot(slot).rows()) {
             Some(_) => Err(Halt::Failed(self.located(instruction))),
             None => Ok(()),
         }
@@ -368,128 +403,6 @@ impl Bound {
     }
 }
 
-/// Which rows of the block are being computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Span {
-    n: usize,
-    start: usize,
-}
-
-impl Buffers {
-    pub fn new(lock: bool) -> Buffers {
-        Buffers { lock, slots: Vec::new(), angles: Vec::new() }
-    }
-
-    fn begin(&mut self, program: &Program) {
-        let lock = self.lock;
-        self.slots.resize_with(program.slots.len(), || Buffer {
-            values: Wiped::new(lock),
-            width: 0,
-            prepared: Prepared::new(),
-        });
-        self.angles.resize_with(program.ropes.len(), Turn::default);
-    }
-
-    /// Bytes that a block of `n` positions can make the buffers grow by, at the most.
-    pub fn growth(&self, program: &Program, n: usize, wanted: usize) -> usize {
-        let output = program.output.slot;
-        let widths = program.slots.iter().enumerate();
-        let grown = widths.map(|(index, width)| {
-            // The output is computed for wanted rows only; other slots for all of them.
-            let rows = if index == output.0 { wanted } else { n };
-            let held = self.slots.get(index).map_or(0, |slot| slot.values.room());
-            width.saturating_mul(rows).saturating_sub(held)
-        });
-        grown.fold(0, usize::saturating_add).saturating_mul(4)
-    }
-
-    /// Whether the system once refused to lock a buffer.
-    pub fn refused(&self) -> bool {
-        self.slots.iter().any(|slot| slot.values.refused())
-    }
-
-    /// The rows a program gave, position-major.
-    pub fn output(&self, slot: Slot) -> &[f32] {
-        &self.slots[slot.0].values
-    }
-
-    /// The same, to be changed in place by the sampler.
-    pub fn output_mut(&mut self, slot: Slot) -> &mut [f32] {
-        &mut self.slots[slot.0].values
-    }
-
-    fn write(&mut self, slot: Slot, width: usize, n: usize) -> std::io::Result<&mut [f32]> {
-        let buffer = &mut self.slots[slot.0];
-        buffer.width = width;
-        buffer.prepared.clear();
-        buffer.values.try_resize(width * n)?;
-        Ok(&mut buffer.values)
-    }
-
-    /// Makes `out` a copy of `x` (nothing to do when they are one slot) and lends it.
-    fn copy(&mut self, out: Slot, x: Slot, width: usize, n: usize) -> std::io::Result<&mut [f32]> {
-        let target = self.write(out, width, n)?.len();
-        if let Ok([to, from]) = self.slots.get_disjoint_mut([out.0, x.0]) {
-            to.values.copy_from_slice(&from.values[..target]);
-        }
-        Ok(&mut self.slots[out.0].values)
-    }
-
-    /// Memory for a result, apart from its slot, so that other slots can be read meanwhile. A
-    /// slot that is an input too keeps its values until [`Buffers::give`].
-    fn take(&mut self, out: Slot, x: Slot, width: usize, n: usize) -> std::io::Result<Wiped<f32>> {
-        let fresh = Wiped::new(self.lock);
-        let mut memory = match out == x {
-            true => fresh,
-            false => std::mem::replace(&mut self.slots[out.0].values, fresh),
-        };
-        memory.try_resize(width * n)?;
-        Ok(memory)
-    }
-
-    fn give(&mut self, slot: Slot, width: usize, values: Wiped<f32>) {
-        let buffer = &mut self.slots[slot.0];
-        buffer.width = width;
-        buffer.prepared.clear();
-        buffer.values = values;
-    }
-
-    /// `out = a`, then `run(out, b)`; the three may be one slot.
-    fn two(
-        &mut self,
-        [out, a, b]: [Slot; 3],
-        width: usize,
-        n: usize,
-        run: impl FnOnce(&mut [f32], &[f32]) -> Result<(), recinto_kernels::Stopped>,
-    ) -> Result<(), Halt> {
-        if out != b {
-            self.copy(out, a, width, n)?;
-            let [target, other] =
-                self.slots.get_disjoint_mut([out.0, b.0]).expect("two slots of one program");
-            return Ok(run(&mut target.values, &other.values)?);
-        }
-        // The second operand is overwritten: it has to move aside first.
-        let mut other = Wiped::new(self.lock);
-        other.try_reserve(width * n)?;
-        other.extend_from_slice(&self.slots[b.0].values);
-        self.copy(out, a, width, n)?;
-        Ok(run(&mut self.slots[out.0].values, &other)?)
-    }
-
-    /// Keeps the last `wanted` rows of every slot: all that later steps need.
-    fn keep_last(&mut self, wanted: usize) {
-        for buffer in &mut self.slots {
-            let keep = wanted * buffer.width;
-            if let Some(drop) = buffer.values.len().checked_sub(keep)
-                && drop > 0
-            {
-                buffer.values.drop_front(drop);
-                buffer.prepared.clear();
-            }
-        }
-    }
-}
-
 /// How many of the first instructions are linear steps over one input that none of them writes,
 /// each with a result of its own.
 fn linear_group(instructions: &[Instruction]) -> usize {
@@ -497,7 +410,8 @@ fn linear_group(instructions: &[Instruction]) -> usize {
     let mut outs = Vec::with_capacity(4);
     for instruction in instructions {
         let same = instruction.linear_input().is_some_and(|(input, _)| input == x);
-        if !same || instruction.out() == x || outs.contains(&instruction.out()) {
+        let full = outs.len() == GROUP;
+        if !same || full || instruction.out() == x || outs.contains(&instruction.out()) {
             break;
         }
         outs.push(instruction.out());
@@ -506,12 +420,10 @@ fn linear_group(instructions: &[Instruction]) -> usize {
 }
 
 fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Error> {
-    let tensor = file.tensor(id);
-    let mut out = vec![0.0; tensor.info.values() as usize];
-    expand(tensor.info.dtype, tensor.bytes, &mut out).map_err(|_| {
-        Error::new(Kind::Open, format!("tensor `{}` has a wrong size", tensor.info.name))
-    })?;
-    Ok(out.into())
+    order::floats(file, id).map_err(|_| {
+        let name = &file.tensors()[id].name;
+        Error::new(Kind::Open, format!("tensor `{name}` has a wrong size"))
+    })
 }
 
 fn kernel_pairs(pairs: recinto_arch::Pairs) -> recinto_kernels::Pairs {

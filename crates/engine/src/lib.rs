@@ -1,29 +1,44 @@
 //! Model and Session: open, feed, sample, reply.
 //!
 //! [`Model::open`] settles every name; after it there are only numbers. The one loop is
-//! [`Session::reply`]; its single edge upward is the caller's sink.
+//! [`Session::reply`]; its single edge upward is the caller's sink. What sessions keep, how they go
+//! back and how many are fed at once is in `docs/sessions.md`.
 #![forbid(unsafe_code)]
 
+mod ahead;
+mod batch;
+mod buffers;
+mod cost;
 mod digest;
 mod error;
 mod exec;
+mod mark;
 mod model;
+mod open;
 mod options;
+mod order;
+mod profile;
 mod prompt;
 mod record;
 mod reply;
 mod sampler;
+mod saved;
 mod session;
 mod stream;
 
+pub use batch::{Batch, Feed};
+pub use cost::Cost;
 pub use digest::Digests;
 pub use error::{Error, Kind};
-pub use model::{Facts, Model, OpenOptions, VERSION};
+pub use mark::Mark;
+pub use model::{Facts, Model, VERSION};
+pub use open::{OpenOptions, Pin, Verify};
 pub use options::Options;
+pub use profile::{Line, Profile};
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role};
-pub use recinto_kernels::{Level, NUMERICS, Stop};
-pub use recinto_receipt::{Digest, Receipt};
+pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
+pub use recinto_receipt::{Digest, Held, Origin, Receipt};
 pub use reply::{Finish, Reply, Times, Usage};
 pub use session::{Session, SessionOptions, Want};
 pub use stream::{Piece, Sink};

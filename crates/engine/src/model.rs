@@ -1,47 +1,35 @@
 //! An opened model: file, program, vocabulary, template, and the machine it runs on.
 
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
-use recinto_kernels::{Kernels, Level, Machine, NUMERICS, Stop};
+use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
+use recinto_receipt::{Hasher, Held};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, File};
 use serde::Serialize;
 
 use crate::{
-    digest::{self, Digests, Pending},
+    ahead::Ahead,
+    digest::{self, Cache, Digests, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
+    open::{OpenOptions, Pin, Verify},
+    order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
 };
 
-/// How a model is opened.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// A folder whose arch files are added to the built-in ones, or replace them by name.
-    pub arch_dir: Option<PathBuf>,
-    /// Metadata keys to let pass although no line of the arch file reads them; recorded in
-    /// receipts.
-    pub allow_keys: Vec<String>,
-    /// Threads to compute with; `None` follows affinity, control groups and physical cores.
-    pub threads: Option<usize>,
-    /// CPU level to compute with; `None` takes the best one this CPU has. No bit depends on it.
-    pub level: Option<Level>,
-    /// Keep buffers that hold text, ids, keys and values out of the swap.
-    pub lock_memory: bool,
-    /// The model's name as it was asked for, for receipts; the path when `None`.
-    pub name: Option<String>,
-}
-
 /// An opened model: immutable, shareable, cheap to clone.
 ///
-/// Its weights stay in the mapped file. Opening starts the SHA-256 of that file on a thread of
-/// its own; [`Model::digests`] waits for it.
+/// Its weights stay in the mapped file, unless [`Pin`] says otherwise. Opening starts the SHA-256
+/// of that file on a thread of its own, which gives way to all others; [`Model::digests`] finishes
+/// it.
 #[derive(Clone)]
 pub struct Model(pub(crate) Arc<Inner>);
 
@@ -55,6 +43,8 @@ pub(crate) struct Inner {
     pub lock_memory: bool,
     pub load: Duration,
     weights: Pending,
+    /// Ends with the model, if it has not ended before.
+    _ahead: Option<Ahead>,
     architecture: recinto_receipt::Digest,
 }
 
@@ -95,7 +85,9 @@ pub struct Facts {
     pub version: &'static str,
     /// Milliseconds that opening took, the digest apart.
     pub load_ms: f64,
-    /// Bytes of keys and values a position.
+    /// Where the weights lie.
+    pub weights: Held,
+    /// Bytes of keys and values a position, in the type a session has where none is asked for.
     pub kv_bytes_per_position: usize,
 }
 
@@ -104,16 +96,15 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Model {
     /// Opens the model in `path`: maps and checks the file, compiles its architecture, builds
-    /// its vocabulary and its template. Nothing is copied but small tables.
+    /// its vocabulary and its template. Nothing is copied but small tables, unless
+    /// [`OpenOptions::pin`] asks for it.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
         guarded(|| Model::build(path, options))
     }
 
     fn build(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
         let began = Instant::now();
-        let file = File::open(path)?;
-        // Whatever is not cached yet is read ahead.
-        file.advise(Advice::WillNeed);
+        let (file, weights) = weights(path, options)?;
         let archs = match &options.arch_dir {
             Some(dir) => Archs::with_dir(dir)?,
             None => Archs::built_in(),
@@ -125,6 +116,8 @@ impl Model {
             let what = format!("architecture `{}` gives no logits to answer with", program.name);
             return Err(Error::new(Kind::Architecture, what));
         }
+        let _ahead =
+            (options.pin == Pin::Off && weights.is_done()).then(|| Ahead::start(&file, &program));
         let tokenizer = Tokenizer::from_metadata(file.metadata())?;
         let template_text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
         let template = match &template_text {
@@ -137,7 +130,6 @@ impl Model {
         let machine = machine(options)?;
         let architecture = digest::of_text(&program.text);
         let bound = Arc::new(Bound::new(file, program, machine)?);
-        let weights = Pending::start(&bound)?;
         let inner = Inner {
             tokenizer,
             template,
@@ -147,6 +139,7 @@ impl Model {
             lock_memory: options.lock_memory,
             load: began.elapsed(),
             weights,
+            _ahead,
             architecture,
             bound,
         };
@@ -183,10 +176,17 @@ impl Model {
         self.0.template_text.as_deref()
     }
 
-    /// SHA-256 of weights, architecture text, engine object and template; waits for the first,
+    /// SHA-256 of weights, architecture text, engine object and template; finishes the first,
     /// and fails when the file is no longer the one that was mapped.
     pub fn digests(&self) -> Result<Digests, Error> {
         Ok(self.timed_digests(&Stop::never())?.0)
+    }
+
+    /// Digests of the architecture's text and of the weights; waits for the second.
+    pub(crate) fn identity(&self) -> Result<[recinto_receipt::Digest; 2], Error> {
+        let weights = self.0.weights.wait(&Stop::never())?;
+        self.whole()?;
+        Ok([self.0.architecture, weights.digest])
     }
 
     /// Refuses to go on when the file is no longer the one that was mapped.
@@ -201,14 +201,7 @@ impl Model {
 
     /// Whether `bytes` more fit in what this process may still use.
     pub(crate) fn afford(&self, bytes: u64, what: &str) -> Result<(), Error> {
-        let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
-        if bytes <= memory.available {
-            return Ok(());
-        }
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        let (needed, available) = (mib(bytes), mib(memory.available));
-        Err(Error::new(Kind::Memory, format!("{what}: {needed} MiB needed, {available} available"))
-            .hint("a smaller context, a smaller block or a smaller model needs less"))
+        afford(bytes, what, "a smaller context, a smaller block or a smaller model needs less")
     }
 
     /// The system gave no memory for a session, or would not lock it.
@@ -224,15 +217,27 @@ impl Model {
     }
 
     pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
-        let (weights, time) = self.0.weights.wait(stop)?;
+        let weights = self.0.weights.wait(stop)?;
         self.whole()?;
         let digests = Digests {
-            weights,
+            weights: weights.digest,
+            weights_origin: weights.origin,
+            weights_held: self.held(),
             architecture: self.0.architecture,
             engine: digest::of_engine()?,
             template: self.template().map(digest::of_text),
         };
-        Ok((digests, time))
+        Ok((digests, weights.time))
+    }
+
+    /// A first prompt has been read.
+    pub(crate) fn prompt_read(&self) {
+        self.0.weights.prompt_read();
+    }
+
+    /// Where the weights lie.
+    fn held(&self) -> Held {
+        if self.file().is_pinned() { Held::Pinned } else { Held::Mapped }
     }
 
     /// What there is to know about the opened model.
@@ -271,9 +276,56 @@ impl Model {
             numerics: NUMERICS,
             version: VERSION,
             load_ms: self.0.load.as_secs_f64() * 1e3,
-            kv_bytes_per_position: program.caches.iter().map(position_bytes).sum(),
+            weights: self.held(),
+            kv_bytes_per_position: {
+                let default = KvType::default();
+                program.caches.iter().map(|shape| position_bytes(shape, default)).sum()
+            },
         }
     }
+}
+
+/// Whether `bytes` fit in what this process may still use.
+fn afford(bytes: u64, what: &str, hint: &str) -> Result<(), Error> {
+    let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
+    if bytes <= memory.available {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let (needed, available) = (mib(bytes), mib(memory.available));
+    let what = format!("{what}: {needed} MiB needed, {available} available");
+    Err(Error::new(Kind::Memory, what).hint(hint))
+}
+
+/// The file with its weights where they stay, and their digest, known or in the making.
+fn weights(path: &Path, options: &OpenOptions) -> Result<(Arc<File>, Pending), Error> {
+    let file = File::open(path)?;
+    let cache = match options.verify {
+        Verify::Cached => options.digest_cache.clone().map(Cache::new),
+        Verify::Always => None,
+    };
+    if options.pin == Pin::Off {
+        // Whatever is not cached yet is read ahead.
+        file.advise(Advice::WillNeed);
+        let file = Arc::new(file);
+        let pending = Pending::start(&file, cache)?;
+        return Ok((file, pending));
+    }
+    let bytes = file.bytes().len() as u64;
+    let hint = "without `--pin memory` the file is used where it lies, or take a smaller model";
+    afford(bytes, "a copy of the weights", hint)?;
+    let (started, began) = (SystemTime::now(), Instant::now());
+    let mut hasher = Hasher::new();
+    let threads =
+        options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
+    let file = file.pin(threads, &Interleaved, &mut |bytes| {
+        hasher.update(bytes);
+        ControlFlow::Continue(())
+    })?;
+    let file = Arc::new(file);
+    let digest = hasher.finish();
+    let pending = Pending::computed(&file, cache, started, digest, began.elapsed());
+    Ok((file, pending))
 }
 
 /// The level and the threads to compute with.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use recinto_arch::Origin;
-use recinto_kernels::NUMERICS;
+use recinto_kernels::{KvType, NUMERICS};
 use recinto_receipt::{
     Architecture, Engine, Finish as FinishWord, Model as ModelRecord, Output, Receipt, SCHEMA,
     Setting, Source, Times as TimesRecord, Usage as UsageRecord, sha256, sha256_ids,
@@ -25,6 +25,8 @@ pub(crate) struct Made<'a> {
     pub digests: &'a Digests,
     pub options: &'a Options,
     pub mode: Mode,
+    /// How keys and values were stored.
+    pub kv: KvType,
     pub finish: &'a Finish,
     pub usage: Usage,
     pub times: &'a Times,
@@ -45,6 +47,8 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             file: model.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
             size: model.file().bytes().len() as u64,
             digest: made.digests.weights,
+            digest_origin: Some(made.digests.weights_origin),
+            weights: Some(made.digests.weights_held),
         },
         architecture: Architecture {
             name: program.name.clone(),
@@ -62,7 +66,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             object: made.digests.engine,
         },
         template: made.digests.template.filter(|_| made.mode == Mode::Chat),
-        options: settings(made.options, made.mode),
+        options: settings(made.options, made.mode, made.kv),
         input: sha256_ids(made.prompt),
         output: Output { ids: sha256_ids(made.output), text: sha256(made.text.as_bytes()) },
         usage: UsageRecord {
@@ -87,7 +91,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
 }
 
 /// The options that can change a bit of the reply; texts of the user's by their digest.
-fn settings(options: &Options, mode: Mode) -> BTreeMap<String, Setting> {
+fn settings(options: &Options, mode: Mode, kv: KvType) -> BTreeMap<String, Setting> {
     let text = |text: &String| Setting::from(sha256(text.as_bytes()));
     let mut out: BTreeMap<&str, Setting> = BTreeMap::from([
         ("temperature", options.temperature.into()),
@@ -102,6 +106,9 @@ fn settings(options: &Options, mode: Mode) -> BTreeMap<String, Setting> {
         ("stop", Setting::List(options.stop.iter().map(text).collect())),
         ("mode", Setting::word(if mode == Mode::Chat { "chat" } else { "completion" })),
     ]);
+    if kv != KvType::default() {
+        out.insert("kv", Setting::word(kv.name()));
+    }
     if let Some(seed) = options.seed {
         out.insert("seed", seed.into());
     }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use recinto_kernels::Stop;
+use recinto_kernels::{KvType, Stop};
 use recinto_os::Wiped;
 use recinto_receipt::Receipt;
 use serde::Serialize;
@@ -162,6 +162,7 @@ impl Session {
         if !before.is_empty() {
             self.feed(before, Want::None, &stop)?;
         }
+        self.set_anchor()?;
         // The last token of the prompt gives the first logits; from here on nothing is lost.
         let mut run = Run::new(&model, &options, &prompt, seed, self.context())?;
         let mut next = fresh[fresh.len() - 1];
@@ -175,7 +176,10 @@ impl Session {
                     _ => return Err(error),
                 },
             };
-            prefill.get_or_insert_with(|| began.elapsed());
+            if prefill.is_none() {
+                prefill = Some(began.elapsed());
+                model.prompt_read();
+            }
             next = run.pick(logits);
             let finish = run.push(next, sink, self.position(), self.context())?;
             if run.stream.refused() {
@@ -195,7 +199,8 @@ impl Session {
             output_tokens: run.output.len(),
         };
         let decode = began.elapsed() - prefill;
-        let end = End { finish, usage, options: options.clone(), started, prefill, decode };
+        let (kv, options) = (self.kv(), options.clone());
+        let end = End { finish, usage, options, kv, started, prefill, decode };
         run.finish(&model, &prompt, end, &stop)
     }
 
@@ -210,11 +215,8 @@ impl Session {
             let kind = Kind::Overflow { needed, available: self.context() };
             return Err(Error::new(kind, what).hint(self.more_room()));
         }
-        let common = self.ids().iter().zip(prompt.ids.iter()).take_while(|(a, b)| a == b).count();
         // The last id is always fed again: its logits are needed.
-        let common = common.min(prompt.ids.len() - 1);
-        self.truncate(common);
-        Ok(common)
+        self.go_back_to(&prompt.ids)
     }
 }
 
@@ -223,6 +225,7 @@ struct End {
     finish: Finish,
     usage: Usage,
     options: Options,
+    kv: KvType,
     started: SystemTime,
     prefill: Duration,
     decode: Duration,
@@ -323,7 +326,7 @@ impl<'a> Run<'a> {
 
     /// Waits for the digests and closes the record.
     fn finish(self, model: &Model, prompt: &Prompt, end: End, stop: &Stop) -> Result<Reply, Error> {
-        let End { finish, usage, options, started, prefill, decode } = end;
+        let End { finish, usage, options, kv, started, prefill, decode } = end;
         let mut notes = prompt.notes.clone();
         if finish == Finish::Length {
             notes.push(match self.output.len() >= self.max_tokens {
@@ -348,6 +351,7 @@ impl<'a> Run<'a> {
             digests: &digests,
             options: &options,
             mode: prompt.mode,
+            kv,
             finish: &finish,
             usage,
             times: &times,

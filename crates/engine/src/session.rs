@@ -1,13 +1,15 @@
 //! One conversation's memory: keys and values of what was fed, and where it stands.
 
+use std::str::FromStr;
+
 use recinto_arch::Cache;
-use recinto_kernels::{Kv, PAGE, Stop, first_non_finite};
-use recinto_os::Wiped;
-use serde::{Deserialize, Serialize};
+use recinto_kernels::{Kv, KvType, PAGE, Stop};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
+    batch::{BLOCK, Batch, Feed, unknown_id},
     error::{Error, Kind, guarded},
-    exec::{Block, Buffers, Halt, bad_id},
+    mark::{Mark, State},
     model::Model,
 };
 
@@ -20,9 +22,21 @@ const DEFAULT_CONTEXT: u64 = 4096;
 pub struct SessionOptions {
     /// Most positions; the trained context when `None`.
     pub context: Option<usize>,
+    /// How keys and values are stored: `bf16`, `f16` or `q8_0`. Each type has bits of its own.
+    #[serde(serialize_with = "kv_word", deserialize_with = "kv_from_word")]
+    pub kv: KvType,
 }
 
-/// Which positions of a [`Session::feed`] the caller wants logits of.
+fn kv_word<S: Serializer>(kind: &KvType, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kind.name())
+}
+
+fn kv_from_word<'de, D: Deserializer<'de>>(from: D) -> Result<KvType, D::Error> {
+    let word = String::deserialize(from)?;
+    KvType::from_str(&word).map_err(serde::de::Error::custom)
+}
+
+/// Which positions of a feed the caller wants logits of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// No position.
@@ -33,15 +47,28 @@ pub enum Want {
     All,
 }
 
-/// One conversation's memory. Positions that were fed stay until [`Session::truncate`].
+impl Want {
+    /// How many of `n` positions.
+    pub(crate) fn rows(self, n: usize) -> usize {
+        match self {
+            Want::None => 0,
+            Want::Last => n.min(1),
+            Want::All => n,
+        }
+    }
+}
+
+/// One conversation's memory. What was fed stays until [`Session::truncate`] or
+/// [`Session::rewind`]; layers that look back over a window let go of what no position to come
+/// can see.
 pub struct Session {
     pub(crate) model: Model,
     context: usize,
-    caches: Vec<Kv>,
-    buffers: Buffers,
-    ids: Wiped<u32>,
-    /// Logits of all positions, when they were wanted.
-    rows: Wiped<f32>,
+    pub(crate) state: State,
+    /// Working memory of this session's own feeds; nothing is in it before the first.
+    pub(crate) batch: Batch,
+    /// Where the last reply began, for models that could not go back otherwise.
+    pub(crate) anchor: Option<Mark>,
     pub(crate) block: usize,
 }
 
@@ -60,36 +87,28 @@ impl Session {
             return Err(Error::new(Kind::Request, what));
         }
         if options.context.is_some() {
-            let pages = context.div_ceil(PAGE);
-            let bytes = program.caches.iter().map(|shape| pages.saturating_mul(page_bytes(shape)));
+            let bytes = program.caches.iter().map(|shape| {
+                let most = shape.window.map_or(context, |w| context.min(w.saturating_add(BLOCK)));
+                // Positions of a window may begin and end within pages.
+                let pages = most.div_ceil(PAGE) + usize::from(most < context);
+                pages.saturating_mul(page_bytes(shape, options.kv))
+            });
             let bytes = bytes.fold(0, usize::saturating_add);
             model.afford(bytes as u64, &format!("a context of {context} positions"))?;
         }
-        let caches = program
-            .caches
-            .iter()
-            .map(|cache| {
-                let mut kv = Kv::new(cache.kv_heads, cache.key_dim, cache.value_dim);
-                if model.0.lock_memory {
-                    kv.lock();
-                }
-                kv
-            })
-            .collect();
-        Ok(Session {
-            model: model.clone(),
-            context,
-            caches,
-            buffers: Buffers::new(model.0.lock_memory),
-            ids: Wiped::new(model.0.lock_memory),
-            rows: Wiped::new(model.0.lock_memory),
-            block: 256,
-        })
+        let state = State::new(model, options.kv);
+        Ok(Session::of(model, context, state))
+    }
+
+    /// A session that stands where `state` does.
+    pub(crate) fn of(model: &Model, context: usize, state: State) -> Session {
+        let batch = Batch::new(model, BLOCK);
+        Session { model: model.clone(), context, state, batch, anchor: None, block: BLOCK }
     }
 
     /// Positions fed so far: the next id stands here.
     pub fn position(&self) -> usize {
-        self.ids.len()
+        self.state.ids.len()
     }
 
     /// Most positions of this session.
@@ -99,56 +118,44 @@ impl Session {
 
     /// The ids fed so far.
     pub fn ids(&self) -> &[u32] {
-        &self.ids
+        &self.state.ids
     }
 
-    /// Bytes that the keys and values take now.
+    /// How keys and values are stored.
+    pub fn kv(&self) -> KvType {
+        self.state.kind
+    }
+
+    /// Bytes of the keys and values it holds now, alone or with forks and marks.
     pub fn kv_bytes(&self) -> usize {
-        self.caches.iter().map(Kv::bytes).sum()
+        self.state.caches.iter().map(Kv::bytes).sum()
     }
 
-    /// Forgets every position from `position` on.
-    pub fn truncate(&mut self, position: usize) {
-        self.ids.truncate(position);
+    /// Bytes of its own working memory: it follows the block, not the length of a prompt.
+    pub fn working_bytes(&self) -> usize {
+        self.batch.bytes()
     }
 
     /// Feeds `ids` at the next positions and gives the logits of those that are wanted,
     /// position-major, [`Program::vocabulary`](recinto_arch::Program) values each.
     ///
     /// On an error the session stands at the last block that was read whole (blocks of
-    /// [`Options::block`](crate::Options) positions); its position says where.
+    /// [`Options::block`](crate::Options) positions); its position says where. Many sessions are
+    /// fed at once with [`Model::step`].
     pub fn feed(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<&mut [f32], Error> {
-        guarded(|| self.advance(ids, want, stop))?;
-        match want {
-            Want::None => Ok(&mut []),
-            Want::Last => Ok(self.buffers.output_mut(self.model.program().output.slot)),
-            Want::All => Ok(&mut self.rows),
-        }
-    }
-
-    fn advance(&mut self, ids: &[u32], want: Want, stop: &Stop) -> Result<(), Error> {
-        self.admit(ids)?;
-        if want == Want::All {
-            let output = self.model.program().output;
-            let len = ids.len() * output.width;
-            self.model.afford(len as u64 * 4, "logits of all positions")?;
-            self.rows.clear();
-            self.rows.try_reserve(len).map_err(|_| self.model.no_memory())?;
-            for chunk in ids.chunks(self.block) {
-                self.block_of(chunk, chunk.len(), stop)?;
-                self.rows.extend_from_slice(self.buffers.output(output.slot));
-            }
-            return Ok(());
-        }
-        let last = (ids.len() - 1) / self.block * self.block;
-        for chunk in ids[..last].chunks(self.block) {
-            self.block_of(chunk, 0, stop)?;
-        }
-        self.block_of(&ids[last..], usize::from(want == Want::Last), stop)
+        let model = self.model.clone();
+        // Working memory of its own cannot be lent while the session is.
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(&model, BLOCK));
+        batch.set_block(self.block);
+        let mut feeds = [Feed { session: self, ids, want }];
+        let done = guarded(|| batch.step(&model, &mut feeds, stop));
+        self.batch = batch;
+        done?;
+        Ok(self.batch.logits(0))
     }
 
     /// Refuses what cannot be fed before anything is computed.
-    fn admit(&self, ids: &[u32]) -> Result<(), Error> {
+    pub(crate) fn admit(&self, ids: &[u32]) -> Result<(), Error> {
         if ids.is_empty() {
             return Err(Error::new(Kind::Request, "no token to feed"));
         }
@@ -158,49 +165,7 @@ impl Session {
             let kind = Kind::Overflow { needed: ids.len(), available };
             return Err(Error::new(kind, what).hint(self.more_room()));
         }
-        let vocabulary = self.model.program().vocabulary;
-        match ids.iter().find(|id| **id as usize >= vocabulary) {
-            Some(id) => Err(bad_id(*id, vocabulary)),
-            None => Ok(()),
-        }
-    }
-
-    /// One block: reserve, run, commit.
-    fn block_of(&mut self, ids: &[u32], wanted: usize, stop: &Stop) -> Result<(), Error> {
-        let start = self.position();
-        self.make_room(ids.len(), wanted)?;
-        for cache in &mut self.caches {
-            cache.reserve(start + ids.len()).map_err(|_| self.model.no_memory())?;
-        }
-        let bound = &self.model.0.bound;
-        let block = Block { ids, start, wanted, checked: false };
-        let outcome = bound.run(block, &mut self.buffers, &mut self.caches, stop);
-        let outcome = outcome.and_then(|()| {
-            let output = self.buffers.output(bound.program.output.slot);
-            match wanted > 0 && first_non_finite(output).is_some() {
-                true => Err(Halt::NonFinite),
-                false => Ok(()),
-            }
-        });
-        match outcome {
-            Ok(()) => self.remember(ids),
-            Err(Halt::Stopped) => Err(stopped(stop)),
-            Err(Halt::Failed(error)) => Err(error),
-            Err(Halt::Memory) => Err(self.model.no_memory()),
-            Err(Halt::NonFinite) => {
-                self.model.whole()?;
-                // Once more with every result looked at, to say where.
-                let block = Block { checked: true, wanted: wanted.max(1), ..block };
-                match bound.run(block, &mut self.buffers, &mut self.caches, stop) {
-                    Err(Halt::Failed(error)) => Err(error),
-                    Err(Halt::Stopped) => Err(stopped(stop)),
-                    _ => {
-                        let kind = Kind::NonFinite { line: 0, layer: None };
-                        Err(Error::new(kind, "the logits are not numbers"))
-                    }
-                }
-            }
-        }
+        unknown_id(ids, self.model.program().vocabulary)
     }
 
     /// What to do when the context is full.
@@ -214,50 +179,46 @@ impl Session {
         }
     }
 
-    /// Compares what the next block may need with what this process may still use; only when
-    /// something has to grow.
-    fn make_room(&self, n: usize, wanted: usize) -> Result<(), Error> {
-        let program = self.model.program();
-        let pages = (self.position() + n).div_ceil(PAGE);
-        let caches = program.caches.iter().zip(&self.caches);
-        let keys: usize = caches
-            .map(|(shape, kv)| {
-                pages.saturating_sub(kv.capacity() / PAGE).saturating_mul(page_bytes(shape))
-            })
-            .fold(0, usize::saturating_add);
-        let grown = self.buffers.growth(program, n, wanted);
-        match keys.saturating_add(grown) {
-            0 => Ok(()),
-            bytes => self.model.afford(bytes as u64, "keys, values and working memory"),
-        }
+    /// Bytes of keys and values that `n` more positions take.
+    pub(crate) fn missing(&self, n: usize) -> usize {
+        let next = self.position()..self.position() + n;
+        let caches = self.state.caches.iter().map(|kv| kv.missing(next.clone()));
+        caches.fold(0, usize::saturating_add)
     }
 
-    fn remember(&mut self, ids: &[u32]) -> Result<(), Error> {
-        let len = self.ids.len() + ids.len();
-        self.ids.try_reserve(len).map_err(|_| self.model.no_memory())?;
-        if self.ids.refused() || self.buffers.refused() {
+    /// Takes the memory for `n` more positions.
+    pub(crate) fn make_room(&mut self, n: usize) -> Result<(), Error> {
+        let next = self.position()..self.position() + n;
+        let short = |_| self.model.no_memory();
+        self.state.ids.try_reserve(next.end).map_err(short)?;
+        if self.state.ids.refused() {
             return Err(self.model.no_memory());
         }
-        self.ids.extend_from_slice(ids);
+        for kv in &mut self.state.caches {
+            kv.make_room(next.clone()).map_err(|_| self.model.no_memory())?;
+        }
         Ok(())
+    }
+
+    /// The caches of all layers, to be written at the next positions.
+    pub(crate) fn caches(&mut self) -> &mut [Kv] {
+        &mut self.state.caches
+    }
+
+    /// Commits positions that were computed; room for them was made.
+    pub(crate) fn remember(&mut self, ids: &[u32]) {
+        self.state.ids.extend_from_slice(ids);
+        self.state.release(self.model.program());
     }
 }
 
-/// Bytes of one position of one layer's keys and values, two a value.
-pub(crate) fn position_bytes(shape: &Cache) -> usize {
-    let width = shape.key_dim.saturating_add(shape.value_dim).saturating_mul(shape.kv_heads);
-    width.saturating_mul(2)
+/// Bytes of one position of one layer's keys and values.
+pub(crate) fn position_bytes(shape: &Cache, kind: KvType) -> usize {
+    let one = kind.bytes(shape.key_dim).saturating_add(kind.bytes(shape.value_dim));
+    one.saturating_mul(shape.kv_heads)
 }
 
 /// Bytes of one page of the same.
-fn page_bytes(shape: &Cache) -> usize {
-    position_bytes(shape).saturating_mul(PAGE)
-}
-
-/// Which of the two reasons stopped a block.
-pub(crate) fn stopped(stop: &Stop) -> Error {
-    match stop.cancelled() {
-        true => Error::new(Kind::Cancelled, "cancelled"),
-        false => Error::new(Kind::Deadline, "the deadline passed while the prompt was being read"),
-    }
+fn page_bytes(shape: &Cache, kind: KvType) -> usize {
+    position_bytes(shape, kind).saturating_mul(PAGE)
 }

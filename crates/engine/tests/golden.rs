@@ -27,14 +27,19 @@ const CASES: &[&str] = &[
     "llama-mlp-bias",
     "llama-partial-rotary",
     "llama-quant",
+    "llama-low-bits",
+    "llama-q2_k",
+    "llama-mxfp4",
     "qwen2-plain",
     "qwen2-tied",
     "qwen2-yarn",
     "qwen2-quant",
+    "qwen2-q3_k",
     "qwen3-plain",
     "qwen3-tied",
     "qwen3-yarn",
     "qwen3-quant",
+    "qwen3-iq4_xs",
     "gemma3-1b-like",
     "gemma3-swa-base",
     "gemma3-linear",
@@ -44,6 +49,7 @@ const CASES: &[&str] = &[
     "gemma3-ollama-keys",
     "gemma3-27b",
     "gemma3-quant",
+    "gemma3-iq4_nl",
 ];
 
 fn path(name: &str, extension: &str) -> PathBuf {
@@ -147,7 +153,7 @@ fn no_bit_depends_on_pieces_threads_or_level() {
         }
         let mut session = session(&model, 256);
         rows(&mut session, &prompt, &[]).expect("logits");
-        session.truncate(20);
+        session.truncate(20).unwrap();
         let again = rows(&mut session, &prompt[20..], &[4]).expect("logits");
         let width = whole.len() / prompt.len();
         let again: Vec<u32> = again.iter().map(|v| v.to_bits()).collect();

@@ -102,7 +102,7 @@ fn truncating_goes_back_exactly() {
         let ids = ids(30);
         let mut session = model.session(&SessionOptions::default()).unwrap();
         session.feed(&ids, Want::None, &Stop::never()).unwrap();
-        session.truncate(12);
+        session.truncate(12).unwrap();
         assert_eq!(session.position(), 12);
         let again = bits(session.feed(&ids[12..20], Want::Last, &Stop::never()).unwrap());
         assert!(again == last_logits(&model, &ids[..20], &[20]), "{name}");
@@ -113,7 +113,8 @@ fn truncating_goes_back_exactly() {
 fn what_cannot_be_fed_is_a_named_error() {
     let model = open("llama-plain", 1);
     let vocabulary = model.program().vocabulary as u32;
-    let mut session = model.session(&SessionOptions { context: Some(8) }).unwrap();
+    let mut session =
+        model.session(&SessionOptions { context: Some(8), ..SessionOptions::default() }).unwrap();
     let never = Stop::never();
     let kind =
         |result: Result<&mut [f32], recinto_engine::Error>| result.unwrap_err().kind().clone();
@@ -128,7 +129,7 @@ fn what_cannot_be_fed_is_a_named_error() {
         Kind::Overflow { needed: 1, available: 0 }
     );
 
-    let context = |n| SessionOptions { context: Some(n) };
+    let context = |n| SessionOptions { context: Some(n), ..SessionOptions::default() };
     assert_eq!(*model.session(&context(0)).err().unwrap().kind(), Kind::Request);
     assert_eq!(*model.session(&context(usize::MAX)).err().unwrap().kind(), Kind::Request);
     let threads = OpenOptions { threads: Some(0), ..OpenOptions::default() };
@@ -140,7 +141,8 @@ fn what_cannot_be_fed_is_a_named_error() {
 fn too_long_a_prompt_generates_nothing() {
     // CTX-01 of docs/cases.md.
     let model = open("qwen2-plain", 1);
-    let mut session = model.session(&SessionOptions { context: Some(64) }).unwrap();
+    let mut session =
+        model.session(&SessionOptions { context: Some(64), ..SessionOptions::default() }).unwrap();
     let fact = "La clave del armario es 4711.\n";
     let filler = "Nada de esto importa. ".repeat(20);
     let request = Request::user(format!("{fact}{filler}¿Cuál es la clave?"));
@@ -191,11 +193,11 @@ fn cancelling_a_long_prompt_returns_soon_and_leaves_a_usable_session() {
         assert!(at < long.len() && at.is_multiple_of(256), "stands at a whole block: {at}");
         assert_eq!(session.ids(), &long[..at]);
         // Going on from there gives the bits of one run.
-        session.truncate(at.min(256));
+        session.truncate(at.min(256)).unwrap();
         let at = session.position();
         let got = bits(session.feed(&long[at..at + 8], Want::Last, &Stop::never()).unwrap());
         assert!(got == last_logits(&model, &long[..at + 8], &[at + 8]));
-        session.truncate(0);
+        session.truncate(0).unwrap();
     }
 }
 
@@ -211,7 +213,10 @@ fn a_context_larger_than_memory_is_a_typed_error() {
     let path = folder.path().join("claims.gguf");
     std::fs::write(&path, bytes).unwrap();
     let model = Model::open(&path, &OpenOptions::default()).unwrap();
-    let error = model.session(&SessionOptions { context: Some(2_000_000_000) }).err().unwrap();
+    let error = model
+        .session(&SessionOptions { context: Some(2_000_000_000), ..SessionOptions::default() })
+        .err()
+        .unwrap();
     assert_eq!(*error.kind(), Kind::Memory);
     assert!(error.to_string().contains("MiB needed"), "{error}");
     // Without a wish of its own a session takes pages only as they fill.
@@ -369,7 +374,8 @@ fn every_way_a_reply_can_end() {
     assert_eq!(run(&request, &never, &mut oversleep), ("a".into(), Finish::Deadline, 1));
     // The end of the context ends a reply too, and says so.
     let request = always(&model, "a", 10_000);
-    let mut session = model.session(&SessionOptions { context: Some(40) }).unwrap();
+    let mut session =
+        model.session(&SessionOptions { context: Some(40), ..SessionOptions::default() }).unwrap();
     let reply = session.reply(&request, &never, &mut sink()).unwrap();
     assert_eq!(reply.finish, Finish::Length);
     assert_eq!(reply.usage.prompt_tokens + reply.usage.output_tokens, 40);

@@ -4,8 +4,9 @@
 use recinto_quant::{DType, Form, LAYOUTS};
 
 use crate::acts::{Acts, SUMS};
-use crate::kv::PAGE;
+use crate::interleave::interleave;
 use crate::level::Level;
+use crate::page::{GROUP, PAGE, Stored};
 use crate::rope::Pairs;
 use crate::scratch::Work;
 use crate::table::{Scores, TILE, Table, Weigh};
@@ -58,16 +59,21 @@ fn same(a: &[f32], b: &[f32]) -> bool {
 fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     let layout = dtype.layout();
     let mut all: Vec<u8> =
-        (0..ROWS * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
+        (0..TILE * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
     let scales: &[usize] = match dtype {
-        DType::F32 | DType::F16 | DType::BF16 => &[],
-        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 => &[0],
+        DType::F32 | DType::F16 | DType::BF16 | DType::MXFP4 => &[],
+        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4NL | DType::IQ4XS => &[0],
         DType::Q4_1 | DType::Q5_1 | DType::Q4K | DType::Q5K => &[0, 2],
+        DType::Q2K => &[80, 82],
+        DType::Q3K => &[108],
         DType::Q6K => &[208],
     };
     for block in all.chunks_exact_mut(layout.bytes) {
         for at in scales {
             block[at + 1] = block[at + 1] & 0x9f | 0x0c;
+        }
+        if dtype == DType::MXFP4 {
+            block[0] = block[0] & 7 | 112; // 2⁻¹⁶ … 2⁻⁹
         }
     }
     all
@@ -87,10 +93,14 @@ fn products_agree(
     let mut x = bytes.values(n * cols);
     x[..cols].fill(1.0); // the largest sums
     let (mut q, mut d) = (vec![0; n * cols], vec![0.0; n * blocks]);
-    let (mut s, mut sums) = (vec![0; n * blocks], vec![0; n * blocks * SUMS]);
+    let (mut s, mut sums) = (vec![0; 2 * n * blocks], vec![0; n * blocks * SUMS]);
     match form {
         Form::F32 => {}
-        Form::A32 => slow.quantize_a32(&x, &mut q, &mut d, &mut s),
+        Form::A32 => (0..n).for_each(|p| {
+            let (x, q) = (&x[p * cols..][..cols], &mut q[p * cols..][..cols]);
+            let (d, s) = (&mut d[p * blocks..][..blocks], &mut s[2 * p * blocks..][..2 * blocks]);
+            slow.quantize_a32(x, q, d, s);
+        }),
         Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
     }
     let acts = match form {
@@ -98,17 +108,31 @@ fn products_agree(
         Form::A32 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
         Form::B256 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
     };
-    let rows = weights(dtype, cols, bytes);
-    let stride = rows.len() / ROWS;
+    let all = weights(dtype, cols, bytes);
+    let stride = all.len() / TILE;
+    let rows = &all[..ROWS * stride];
     let mut want = vec![0.0; n * TILE];
     let mut got = want.clone();
     let mut work = Work::default();
-    slow.gemm(dtype, &rows, stride, &acts, &mut work, &mut want);
-    table.gemm(dtype, &rows, stride, &acts, &mut work, &mut got);
+    slow.gemm(dtype, rows, stride, &acts, &mut work, &mut want);
+    table.gemm(dtype, rows, stride, &acts, &mut work, &mut got);
+    let mut group = vec![0; all.len()];
+    let interleaved = interleave(dtype, TILE, cols, &all, &mut group).is_ok();
+    let mut beside = want.clone();
+    if interleaved {
+        table.gemm_interleaved(dtype, &group, &acts, &mut work, &mut beside);
+    }
     (0..n).all(|p| {
         let want = &want[p * TILE..p * TILE + ROWS];
+        if interleaved {
+            let mut dots = [0.0; TILE];
+            table.dot_interleaved(dtype, &group, &acts.range(p, 1), &mut work, &mut dots);
+            if !same(&dots[..ROWS], want) || !same(&beside[p * TILE..][..TILE], &dots) {
+                return false;
+            }
+        }
         let mut dots = [0.0; ROWS];
-        table.dot(dtype, &rows, stride, &acts.range(p, 1), &mut dots);
+        table.dot(dtype, rows, stride, &acts.range(p, 1), &mut dots);
         same(&got[p * TILE..p * TILE + ROWS], want) && same(&dots, want)
     })
 }
@@ -137,9 +161,9 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
         |t, x, _| x[0] = t.largest(x),
         |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),
         |t, x, _| {
-            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 5]);
+            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 10]);
             t.quantize_a32(x, &mut q, &mut d, &mut s);
-            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 32] as f32);
+            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 16] as f32);
         },
         |t, x, _| {
             let (mut q, mut d, mut sums) = ([0; 256], [0.0; 1], [0; SUMS]);
@@ -156,32 +180,64 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 }
 
 fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
-    // As many queries, positions and columns as a level takes at a time, and some more.
-    const KEY: usize = 6;
+    // Heads that neither 16 columns nor a group of bytes divides.
+    const KEY: usize = 34;
     const VALUE: usize = 82;
-    let (queries, from, to, stride) = (9, 16, 96, PAGE);
-    let q = bytes.values(queries * VALUE);
-    let kv: Vec<u16> =
+    let (from, stride) = (16, PAGE);
+    let q = bytes.values(6 * VALUE);
+    let halves = |bytes: &mut Bytes, len: usize| -> Vec<u16> {
+        let half = |x: &f32| u16::from_le_bytes(recinto_quant::f32_to_f16(*x));
+        bytes.values(len).iter().map(half).collect()
+    };
+    let words: Vec<u16> =
         bytes.values(VALUE * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-    let (keys, own) = (&kv[..KEY * PAGE], &q[..queries * KEY]);
-    let scores = Scores { q: own, queries, key_dim: KEY, k: keys, from, to, scale: 0.3, stride };
-    let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
-    table.scores(&scores, &mut got);
-    slow.scores(&scores, &mut want);
-    if !same(&got, &want) {
-        return false;
-    }
-    let (from, to) = (19, 30);
-    let weigh = Weigh { e: &want, stride, queries, v: &kv, value_dim: VALUE, from, to };
-    let (mut got, mut want) = (q.clone(), q.clone());
-    table.weigh(&weigh, &mut got);
-    slow.weigh(&weigh, &mut want);
-    same(&got, &want)
+    let smaller = halves(bytes, VALUE * PAGE);
+    let codes: Vec<i8> = (0..VALUE * PAGE).map(|_| (bytes.next() % 255) as u8 as i8).collect();
+    let scales = halves(bytes, VALUE.div_ceil(GROUP) * PAGE);
+    let bytes = Stored::Q8 { codes: &codes, scales: &scales };
+    // Every number of queries that share what is loaded.
+    let all: [(Stored<'_>, &[usize]); 3] =
+        [(Stored::Bf16(&words), &[1, 2, 3, 4, 5, 6]), (Stored::F16(&smaller), &[3]), (bytes, &[5])];
+    let mut runs = all.into_iter().flat_map(|(kv, many)| many.iter().map(move |n| (kv, *n)));
+    runs.all(|(kv, queries)| {
+        let (keys, scale) = (&q[..queries * KEY], 0.3);
+        let k = match kv {
+            Stored::Bf16(all) => Stored::Bf16(&all[..KEY * PAGE]),
+            Stored::F16(all) => Stored::F16(&all[..KEY * PAGE]),
+            Stored::Q8 { codes, scales } => Stored::Q8 {
+                codes: &codes[..KEY * PAGE],
+                scales: &scales[..KEY.div_ceil(GROUP) * PAGE],
+            },
+        };
+        // One or two queries take more positions at a time than several; and some more.
+        let to = if queries <= 2 { 96 } else { 64 };
+        let scores = Scores { q: keys, queries, key_dim: KEY, k, from, to, scale, stride };
+        let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
+        table.scores(&scores, &mut got);
+        slow.scores(&scores, &mut want);
+        if !same(&got, &want) {
+            return false;
+        }
+        let (q, from, to) = (&q[..queries * VALUE], 19, 30);
+        let weigh = Weigh { e: &want, stride, queries, v: kv, value_dim: VALUE, from, to };
+        let (mut got, mut want) = (q.to_vec(), q.to_vec());
+        table.weigh(&weigh, &mut got);
+        slow.weigh(&weigh, &mut want);
+        same(&got, &want)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A level that is wrong is left out everywhere else, so that no other test would notice.
+    #[test]
+    fn every_level_of_this_cpu_agrees() {
+        for table in Level::all().filter_map(Table::at) {
+            assert!(agrees(table), "{}", table.level.name());
+        }
+    }
 
     #[test]
     fn a_level_that_is_wrong_is_not_chosen() {

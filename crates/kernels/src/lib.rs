@@ -7,16 +7,20 @@
 #![deny(unsafe_code)]
 
 /// Revision of the numbers: raised whenever any bit of any result changes.
-pub const NUMERICS: u32 = 1;
+pub const NUMERICS: u32 = 2;
 
 mod acts;
 mod all;
 mod check;
 #[allow(unsafe_code)]
 mod grid;
+mod interleave;
 mod kv;
 mod level;
+#[allow(unsafe_code)]
+pub mod limits;
 mod machine;
+mod page;
 #[allow(unsafe_code)]
 mod pool;
 mod rope;
@@ -32,9 +36,11 @@ mod x86_64;
 pub use acts::Prepared;
 pub use all::math;
 pub use all::point::first_non_finite;
-pub use kv::{Kv, OutOfMemory, PAGE};
+pub use interleave::{interleave, interleaves};
+pub use kv::{Kv, OutOfMemory};
 pub use level::{Kernels, Level};
-pub use machine::{Attend, Gate, Job, Machine};
+pub use machine::{Attend, Gate, Job, Machine, Sequence};
+pub use page::{KvType, PAGE, UnknownKvType};
 pub use pool::Pool;
 pub use recinto_quant::{DType, Form, Mismatch};
 pub use rope::{Angles, Pairs};

@@ -9,7 +9,7 @@ mod linear;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use attend::Attend;
+pub use attend::{Attend, Sequence};
 pub use linear::Job;
 
 use crate::grid;

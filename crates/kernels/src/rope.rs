@@ -28,9 +28,21 @@ impl Angles {
     /// Makes them for positions `start..start + n`: angle = position · frequency in f64, rounded
     /// to f32 once, times `magnitude` in f32. One frequency a pair, in radians a position.
     pub fn fill(&mut self, frequencies: &[f64], magnitude: f32, start: usize, n: usize) {
-        (self.n, self.pairs) = (n, frequencies.len());
+        self.clear(frequencies.len());
+        self.add(frequencies, magnitude, start, n);
+    }
+
+    /// No position, of heads that turn `pairs` pairs.
+    pub fn clear(&mut self, pairs: usize) {
+        (self.n, self.pairs) = (0, pairs);
         self.cos.clear();
         self.sin.clear();
+    }
+
+    /// Adds positions `start..start + n` behind those that are there; see [`Angles::fill`].
+    pub fn add(&mut self, frequencies: &[f64], magnitude: f32, start: usize, n: usize) {
+        assert!(frequencies.len() == self.pairs, "pairs of a rope");
+        self.n += n;
         for position in start..start + n {
             for frequency in frequencies {
                 let angle = position as f64 * frequency;

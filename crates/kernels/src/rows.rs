@@ -2,6 +2,8 @@
 
 use recinto_quant::{DType, Mismatch};
 
+use crate::interleave::{GROUP, interleaves, take_row};
+
 /// Borrowed weights of one matrix; every row is known to hold whole blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
@@ -10,6 +12,7 @@ pub struct Rows<'a> {
     rows: usize,
     cols: usize,
     stride: usize,
+    interleaved: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -23,10 +26,42 @@ impl<'a> Rows<'a> {
         let stride = dtype.bytes_for(cols as u64).and_then(|n| usize::try_from(n).ok());
         match stride {
             Some(stride) if stride > 0 && stride.checked_mul(rows) == Some(bytes.len()) => {
-                Ok(Rows { bytes, dtype, rows, cols, stride })
+                Ok(Rows { bytes, dtype, rows, cols, stride, interleaved: false })
             }
             _ => Err(Mismatch),
         }
+    }
+
+    /// The same over bytes that [`interleave`](crate::interleave()) has put in its order.
+    pub fn interleaved(
+        bytes: &'a [u8],
+        dtype: DType,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Rows<'a>, Mismatch> {
+        if !interleaves(dtype) {
+            return Err(Mismatch);
+        }
+        Ok(Rows { interleaved: true, ..Rows::new(bytes, dtype, rows, cols)? })
+    }
+
+    /// Row `index` as it is in the file, whole blocks of the storage type.
+    ///
+    /// # Panics
+    /// When there is no such row, or `to` is not as long as a row.
+    pub fn copy_row(&self, index: usize, to: &mut [u8]) {
+        assert!(index < self.rows && to.len() == self.stride, "a row of weights");
+        if self.is_interleaved(index) {
+            let group = index / GROUP * GROUP;
+            take_row(self.dtype, self.span(group, group + GROUP), index % GROUP, to);
+        } else {
+            to.copy_from_slice(self.span(index, index + 1));
+        }
+    }
+
+    /// Whether row `index` lies in an interleaved group.
+    pub(crate) fn is_interleaved(&self, index: usize) -> bool {
+        self.interleaved && index < self.rows / GROUP * GROUP
     }
 
     /// Number of rows: output values for one position.
@@ -49,7 +84,7 @@ impl<'a> Rows<'a> {
         self.stride
     }
 
-    /// The bytes of rows `first..last`, which must exist.
+    /// The bytes of rows `first..last`, which must exist; of whole groups where rows interleave.
     pub(crate) fn span(&self, first: usize, last: usize) -> &'a [u8] {
         &self.bytes[first * self.stride..last * self.stride]
     }

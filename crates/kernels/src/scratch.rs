@@ -48,6 +48,8 @@ impl<T: DefaultIsZeroes> Drop for Wiped<T> {
 pub(crate) struct Work {
     /// Unpacked weights of a tile.
     pub panel: Wiped<Line>,
+    /// Rows of an interleaved group, put back in order.
+    pub rows: Wiped<u8>,
     /// Scales of a tile.
     pub scales: Wiped<f32>,
     /// Results of a tile before they go to their places.
@@ -65,6 +67,8 @@ pub(crate) struct Seen {
     pub page: Wiped<f32>,
     /// Weighted values so far.
     pub o: Wiped<f32>,
+    /// What each page of a long row of keys gave for one position, by page and head.
+    pub records: Wiped<f32>,
 }
 
 /// All scratch of one thread.

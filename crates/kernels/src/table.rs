@@ -8,9 +8,11 @@ use recinto_quant::DType;
 
 use crate::acts::Acts;
 use crate::all;
+use crate::interleave::take_row;
 use crate::level::Level;
+use crate::page::Stored;
 use crate::rope::Pairs;
-use crate::scratch::Work;
+use crate::scratch::{Wiped, Work};
 
 /// Rows a matrix product takes at a time.
 pub(crate) const TILE: usize = 16;
@@ -19,6 +21,18 @@ pub(crate) const TILE: usize = 16;
 pub(crate) type Dot = unsafe fn(&[u8], usize, &Acts<'_>, &mut [f32]);
 /// At most [`TILE`] rows against many positions: value of position `p`, row `r` at `p·TILE + r`.
 pub(crate) type Gemm = unsafe fn(&[u8], usize, &Acts<'_>, &mut Work, &mut [f32]);
+
+/// One interleaved group against one position.
+pub(crate) type Sixteen = unsafe fn(&[u8], &Acts<'_>, &mut [f32; TILE]);
+
+/// Products of one storage type's interleaved groups, where the level has its own; otherwise the
+/// rows are put back in order and go the ordinary way.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Interleaved {
+    pub dot: Option<Sixteen>,
+    /// As a matrix product of [`TILE`] rows; the distance of rows is not looked at.
+    pub gemm: Option<Gemm>,
+}
 
 /// One storage type's products.
 #[derive(Clone, Copy)]
@@ -29,12 +43,12 @@ pub(crate) struct Linear {
 
 /// Scores of queries against one page of keys.
 pub(crate) struct Scores<'a> {
-    /// Queries, `queries × key_dim`.
+    /// Queries side by side, `key_dim × queries`.
     pub q: &'a [f32],
     pub queries: usize,
     pub key_dim: usize,
-    /// Keys of the page, `key_dim × PAGE` bf16.
-    pub k: &'a [u16],
+    /// Keys of the page, `key_dim × PAGE`.
+    pub k: Stored<'a>,
     /// Positions in the page, multiples of 16.
     pub from: usize,
     pub to: usize,
@@ -49,8 +63,8 @@ pub(crate) struct Weigh<'a> {
     pub e: &'a [f32],
     pub stride: usize,
     pub queries: usize,
-    /// Values of the page, `PAGE × value_dim` bf16.
-    pub v: &'a [u16],
+    /// Values of the page, `PAGE × value_dim`.
+    pub v: Stored<'a>,
     pub value_dim: usize,
     pub from: usize,
     pub to: usize,
@@ -73,9 +87,16 @@ macro_rules! table {
             pub q5_0: Linear,
             pub q5_1: Linear,
             pub q8_0: Linear,
+            pub q2_k: Linear,
+            pub q3_k: Linear,
             pub q4_k: Linear,
             pub q5_k: Linear,
             pub q6_k: Linear,
+            pub iq4_nl: Linear,
+            pub iq4_xs: Linear,
+            pub mxfp4: Linear,
+            /// Products over interleaved groups.
+            pub interleaved: fn(DType) -> Interleaved,
             $($(#[$doc])* pub $name: unsafe fn($($type),*) $(-> $ret)?,)*
         }
 
@@ -93,7 +114,7 @@ macro_rules! table {
 }
 
 table! {
-    /// Blocks of 32: values (padded by the function) to bytes, scales, sums.
+    /// Blocks of 32: values (padded by the function) to bytes, scales, sums (see `Acts::s`).
     quantize_a32: fn(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]);
     /// Blocks of 256: values to bytes, scales, sums.
     quantize_b256: fn(x: &[f32], q: &mut [i8], d: &mut [f32], sums: &mut [i16]);
@@ -163,9 +184,14 @@ impl Table {
             DType::Q5_0 => &self.q5_0,
             DType::Q5_1 => &self.q5_1,
             DType::Q8_0 => &self.q8_0,
+            DType::Q2K => &self.q2_k,
+            DType::Q3K => &self.q3_k,
             DType::Q4K => &self.q4_k,
             DType::Q5K => &self.q5_k,
             DType::Q6K => &self.q6_k,
+            DType::IQ4NL => &self.iq4_nl,
+            DType::IQ4XS => &self.iq4_xs,
+            DType::MXFP4 => &self.mxfp4,
         }
     }
 
@@ -192,6 +218,63 @@ impl Table {
         // SAFETY: a table is only reachable where the CPU has its level; lengths were checked.
         unsafe { (self.linear(dtype).gemm)(rows, stride, a, work, out) }
     }
+
+    /// An interleaved group against one position.
+    pub fn dot_interleaved(
+        &self,
+        dtype: DType,
+        group: &[u8],
+        a: &Acts<'_>,
+        work: &mut Work,
+        out: &mut [f32; TILE],
+    ) {
+        let stride = group.len() / TILE;
+        check(dtype, group, stride, a);
+        assert!(a.n == 1 && group.len() == stride * TILE);
+        match (self.interleaved)(dtype).dot {
+            // SAFETY: a table is only reachable where the CPU has its level; lengths were checked.
+            Some(dot) => unsafe { dot(group, a, out) },
+            None => self.dot(dtype, in_order(dtype, group, &mut work.rows), stride, a, out),
+        }
+    }
+
+    /// An interleaved group against many positions.
+    pub fn gemm_interleaved(
+        &self,
+        dtype: DType,
+        group: &[u8],
+        a: &Acts<'_>,
+        work: &mut Work,
+        out: &mut [f32],
+    ) {
+        let stride = group.len() / TILE;
+        check(dtype, group, stride, a);
+        assert!(group.len() == stride * TILE && out.len() == a.n * TILE);
+        match (self.interleaved)(dtype).gemm {
+            // SAFETY: a table is only reachable where the CPU has its level; lengths were checked.
+            Some(gemm) => unsafe { gemm(group, stride, a, work, out) },
+            None => {
+                let mut rows = std::mem::take(&mut work.rows);
+                self.gemm(dtype, in_order(dtype, group, &mut rows), stride, a, work, out);
+                work.rows = rows;
+            }
+        }
+    }
+}
+
+/// The rows of an interleaved group as they are in a file.
+fn in_order<'a>(dtype: DType, group: &[u8], rows: &'a mut Wiped<u8>) -> &'a [u8] {
+    let stride = group.len() / TILE;
+    let rows = rows.take(group.len());
+    for (r, row) in rows.chunks_exact_mut(stride).enumerate() {
+        take_row(dtype, group, r, row);
+    }
+    rows
+}
+
+/// A level without products of its own for interleaved groups.
+pub(crate) fn in_order_only(_: DType) -> Interleaved {
+    Interleaved::default()
 }
 
 /// What every product relies on: whole rows of whole blocks, as wide as the activations.
@@ -203,7 +286,7 @@ fn check(dtype: DType, rows: &[u8], stride: usize, a: &Acts<'_>) {
         recinto_quant::Form::F32 => assert_eq!(a.x.len(), a.n * a.cols),
         recinto_quant::Form::A32 => {
             assert!(a.cols == a.blocks * 32 && a.q.len() == a.n * a.cols);
-            assert!(a.d.len() == a.n * a.blocks && a.s.len() == a.n * a.blocks);
+            assert!(a.d.len() == a.n * a.blocks && a.s.len() == a.n * 2 * a.blocks);
         }
         recinto_quant::Form::B256 => {
             assert!(a.cols == a.blocks * 256 && a.q.len() == a.n * a.cols);

@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::{Random, TYPES, machines, same, weights};
-use recinto_kernels::{DType, Form, Job, Kernels, Level, Machine, Prepared, Rows, Stop};
+use common::{Random, TYPES, is_scale, machines, same, weights};
+use recinto_kernels::{
+    DType, Form, Job, Kernels, Level, Machine, Prepared, Rows, Stop, interleave,
+};
 
 /// One product with positions fed `chunk` at a time.
 fn product(
@@ -94,15 +96,8 @@ fn input(
         }
         "extreme" => {
             // The largest sums: every byte and every activation at its end.
-            let scales = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
             let fill = if random.below(2) == 0 { 0xff } else { 0x80 };
-            for block in bytes.chunks_exact_mut(dtype.layout().bytes) {
-                for (i, byte) in block.iter_mut().enumerate() {
-                    if !scales.iter().any(|at| (*at..at + 2).contains(&i)) {
-                        *byte = fill;
-                    }
-                }
-            }
+            fill_numbers(&mut bytes, dtype, |_| fill);
             let sign = if random.below(2) == 0 { 1.0 } else { -1.0 };
             x.fill(sign * 1.5);
         }
@@ -110,6 +105,105 @@ fn input(
         other => panic!("no kind {other}"),
     }
     (bytes, x)
+}
+
+/// Every byte of a block that is not a floating scale, by its place.
+fn fill_numbers(bytes: &mut [u8], dtype: DType, fill: impl Fn(usize) -> u8) {
+    for block in bytes.chunks_exact_mut(dtype.layout().bytes) {
+        for (i, byte) in block.iter_mut().enumerate() {
+            if !is_scale(dtype, i) {
+                *byte = fill(i);
+            }
+        }
+    }
+}
+
+/// Bytes whose bits, nibbles, pairs and table places are the ends of every type's numbers.
+const ENDS: [u8; 5] = [0x00, 0x77, 0x7f, 0x80, 0xff];
+
+/// All numbers and sub-scales at an end, all activations at ±127: where a sum of bytes in 16 bits,
+/// or of a block in 32, would overflow, a level would differ from the plain integers.
+#[test]
+fn the_largest_sums_do_not_overflow() {
+    let machines = machines();
+    let slow = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    let mut random = Random(5);
+    for (dtype, _) in TYPES.iter().filter(|row| row.0.layout().form != Form::F32) {
+        let each = dtype.layout().values;
+        let (rows, cols, n) = (3, 5 * each, 5);
+        let mut bytes = weights(&mut random, *dtype, rows * cols);
+        // Numbers and sub-scales stand in different halves of a block.
+        for (first, last) in ENDS.iter().flat_map(|a| ENDS.iter().map(move |b| (*a, *b))) {
+            let half = dtype.layout().bytes / 2;
+            fill_numbers(&mut bytes, *dtype, |i| if i < half { first } else { last });
+            let w = Rows::new(&bytes, *dtype, rows, cols).unwrap();
+            let mut plain = vec![0.0; rows * cols];
+            recinto_quant::expand(*dtype, &bytes, &mut plain).unwrap();
+            // All of one sign; then each with the sign of the first row's number.
+            let signs: [&dyn Fn(usize) -> f32; 4] = [
+                &|_| 127.0,
+                &|_| -127.0,
+                &|i| if plain[i % cols] < 0.0 { -127.0 } else { 127.0 },
+                &|i| if plain[i % cols] < 0.0 { 127.0 } else { -127.0 },
+            ];
+            for (kind, sign) in signs.iter().enumerate() {
+                let x: Vec<f32> = (0..n * cols).map(sign).collect();
+                let want = product(&slow, w, None, &x, n);
+                for (r, plain) in plain.chunks(cols).enumerate() {
+                    let terms = || plain.iter().zip(&x).map(|(w, x)| f64::from(*w * *x));
+                    let size = terms().map(f64::abs).sum::<f64>() + 1e-9;
+                    let error = (f64::from(want[r]) - terms().sum::<f64>()).abs() / size;
+                    assert!(error < 2e-6, "{dtype:?} {first:02x} {last:02x} {kind}: {error:e}");
+                }
+                for (name, machine) in &machines {
+                    for chunk in [1, n] {
+                        let got = product(machine, w, None, &x, chunk);
+                        same(&got, &want).unwrap_or_else(|e| {
+                            panic!("{name} {dtype:?} {first:02x} {last:02x} {kind} {chunk}: {e}")
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One row for each byte that MXFP4 can store as its scale's exponent.
+#[test]
+fn every_exponent_of_mxfp4() {
+    let (rows, cols, n) = (256, 5 * 32, 4);
+    let mut random = Random(6);
+    let mut bytes = random.bytes(rows * 5 * 17);
+    for (i, block) in bytes.chunks_exact_mut(17).enumerate() {
+        block[0] = (i / 5) as u8;
+    }
+    let w = Rows::new(&bytes, DType::MXFP4, rows, cols).unwrap();
+    let mut x: Vec<f32> = (0..n * cols).map(|_| random.below(255) as f32 - 127.0).collect();
+    x.iter_mut().step_by(32).for_each(|x| *x = -127.0);
+    let slow = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    let plain = product(&slow, w, None, &x, 1);
+    for (name, machine) in machines() {
+        for chunk in [1, n] {
+            let got = product(&machine, w, None, &x, chunk);
+            same(&got, &plain).unwrap_or_else(|e| panic!("{name} {chunk}: {e}"));
+            for (i, got) in got.iter().enumerate() {
+                let (p, e) = (i / rows, i % rows);
+                if e > 240 {
+                    continue; // a partial sum may be beyond f32
+                }
+                let mut sum = 0;
+                for (j, x) in x[p * cols..(p + 1) * cols].iter().enumerate() {
+                    let byte = bytes[(e * 5 + j / 32) * 17 + 1 + j % 16];
+                    let code = byte >> (j % 32 / 16 * 4) & 15;
+                    let number = recinto_quant::MXFP4_NUMBERS[usize::from(code)];
+                    sum += i32::from(number) * *x as i32;
+                }
+                // Every partial sum is a whole number below 2²⁴ times one power of two.
+                let want = (f64::from(sum) * 2f64.powi(e as i32 - 128)) as f32;
+                assert_eq!(got.to_bits(), want.to_bits(), "{name} {chunk}: exponent {e}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -125,11 +219,19 @@ fn same_bits_everywhere() {
                 let (bytes, x) = input(kind, &mut random, *dtype, (rows * cols, n * cols));
                 let w = Rows::new(&bytes, *dtype, rows, cols).unwrap();
                 let want = product(&slow, w, None, &x, 1);
+                let mut bytes = bytes.clone();
+                let from = bytes.clone();
+                let beside = interleave(*dtype, rows, cols, &from, &mut bytes);
+                let beside = beside.and_then(|()| Rows::interleaved(&bytes, *dtype, rows, cols));
                 for (name, machine) in &machines {
                     for chunk in [n, 1, 3, 7, 16] {
-                        let got = product(machine, w, None, &x, chunk);
-                        if let Err(e) = same(&got, &want) {
-                            panic!("{name}, {dtype:?} {rows}x{cols}, {kind}, {n} by {chunk}: {e}");
+                        for (order, w) in [("", Ok(w)), (" interleaved", beside)] {
+                            let Ok(w) = w else { continue };
+                            let got = product(machine, w, None, &x, chunk);
+                            if let Err(e) = same(&got, &want) {
+                                let size = format!("{dtype:?}{order} {rows}x{cols}");
+                                panic!("{name}, {size}, {kind}, {n} by {chunk}: {e}");
+                            }
                         }
                     }
                 }
@@ -180,20 +282,24 @@ fn jobs_of_one_region_are_what_they_are_alone() {
 
 /// Bits that must never change while `NUMERICS` stays, on any level and machine.
 #[test]
-fn bits_are_those_of_revision_one() {
-    for (name, machine) in machines() {
+fn bits_are_those_of_this_revision() {
+    let (first, later) = TYPES.split_at(11);
+    let cases = [(first, 0x8def_1a48_82b9_0568), (later, 0x94c1_db04_2200_1416)];
+    for ((name, machine), (types, want)) in
+        machines().iter().flat_map(|machine| cases.map(|case| (machine, case)))
+    {
         let (mut random, mut sum) = (Random(4), 0u64);
-        for (dtype, _) in TYPES {
+        for (dtype, _) in types {
             let (rows, cols, n) = (21, 1280, 6);
             let bytes = weights(&mut random, *dtype, rows * cols);
             let w = Rows::new(&bytes, *dtype, rows, cols).unwrap();
             let x = random.values(n * cols);
-            for value in product(&machine, w, None, &x, n) {
+            for value in product(machine, w, None, &x, n) {
                 let bits = u64::from(value.to_bits());
                 sum = (sum.rotate_left(7) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             }
         }
-        assert_eq!(sum, 0xe919_3b17_b64d_0c46, "{name}: {sum:#x}");
+        assert_eq!(sum, want, "{name}: {sum:#x}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -22,6 +23,13 @@ pub struct Limits {
     pub cores: usize,
     /// Threads to use: one a core, no more than the quota's whole CPUs, at least one.
     pub threads: usize,
+}
+
+/// Lets every other thread go before the calling one, for good: what is left of the CPUs is its
+/// share. Taking that back would need a privilege.
+pub fn yield_to_others() -> io::Result<()> {
+    // On Linux a priority belongs to a thread, and none named is the calling one.
+    Ok(rustix::process::setpriority_process(None, 19)?)
 }
 
 /// The limits as `proc` and `sys` below `root` tell them; `/` is this process's machine.

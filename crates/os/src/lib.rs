@@ -6,6 +6,8 @@
 #![deny(unsafe_code)]
 
 mod cgroup;
+#[allow(unsafe_code)]
+pub mod child;
 pub mod code;
 pub mod cpus;
 #[allow(unsafe_code)]
@@ -13,6 +15,8 @@ mod map;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod owner;
+mod pages;
+pub mod private;
 pub mod shield;
 #[allow(unsafe_code)]
 pub mod signal;
@@ -20,6 +24,7 @@ pub mod usage;
 mod wiped;
 
 pub use map::{Advice, Identity, Map};
+pub use pages::{LARGE, Pages, Pinned};
 pub use wiped::{Wiped, WipedText};
 
 #[cfg(test)]

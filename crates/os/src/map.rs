@@ -1,14 +1,18 @@
-//! A file's bytes as memory: mapped read-only, with the identity the file had at that moment.
+//! A file's bytes as memory: mapped read-only, or copied once into pages of this process, with the
+//! identity the file had at that moment.
 
 use std::{
     fs::{File, FileType, OpenOptions},
     io,
-    ops::Range,
+    ops::{ControlFlow, Range},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::fs::OFlags;
+
+use crate::pages::{Pages, Pinned, Source};
 
 /// What tells one state of one file from another, as the system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +42,15 @@ impl Identity {
             changed: nanos(meta.ctime(), meta.ctime_nsec()),
         })
     }
+
+    /// Whether both times lie at least `age` before `moment`. A younger state may still be
+    /// written to without a new time: clocks of file systems go in steps, of up to two seconds.
+    pub fn settled(&self, moment: SystemTime, age: Duration) -> bool {
+        let Some(border) = moment.checked_sub(age) else { return false };
+        let Ok(border) = border.duration_since(UNIX_EPOCH) else { return false };
+        let border = i128::try_from(border.as_nanos()).unwrap_or(i128::MAX);
+        self.modified <= border && self.changed <= border
+    }
 }
 
 /// What the system may expect of the reads to come; advice, never a promise.
@@ -64,15 +77,17 @@ impl Advice {
     }
 }
 
-/// Bytes of a file, mapped read-only, or bytes in memory for tests and fuzzing.
+/// Bytes of a file, mapped read-only or copied; or bytes in memory for tests and fuzzing.
 pub struct Map {
     bytes: Bytes,
-    file: Option<(File, Identity)>,
+    file: Option<File>,
+    identity: Option<Identity>,
 }
 
 enum Bytes {
     Mapped(memmap2::Mmap),
     Owned(Vec<u8>),
+    Pinned(Pinned),
 }
 
 impl Map {
@@ -94,12 +109,33 @@ impl Map {
             // `docs/unsafe.md` says how that is met.
             Bytes::Mapped(unsafe { memmap2::Mmap::map(&file)? })
         };
-        Ok(Map { bytes, file: Some((file, identity)) })
+        Ok(Map { bytes, file: Some(file), identity: Some(identity) })
     }
 
     /// Bytes that are already in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Map {
-        Map { bytes: Bytes::Owned(bytes), file: None }
+        Map { bytes: Bytes::Owned(bytes), file: None, identity: None }
+    }
+
+    /// A copy of the bytes in pages of this process, read from the file again, not through the
+    /// mapping. `see` is shown every byte of the copy in order and may break off.
+    pub fn copy(&self, see: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<Pages> {
+        let source = match &self.file {
+            Some(file) => Source::File(file),
+            None => Source::Bytes(self.bytes()),
+        };
+        Pages::copy(source, self.bytes().len(), see)
+    }
+
+    /// This map with `pages` as its bytes, read-only from here on; the mapping of the file ends.
+    pub fn pinned(self, pages: Pages) -> io::Result<Map> {
+        let bytes = Bytes::Pinned(pages.read_only()?);
+        Ok(Map { bytes, file: None, identity: self.identity })
+    }
+
+    /// Whether the bytes are a copy that no file can change any more.
+    pub fn is_pinned(&self) -> bool {
+        matches!(self.bytes, Bytes::Pinned(_))
     }
 
     /// The bytes.
@@ -107,6 +143,7 @@ impl Map {
         match &self.bytes {
             Bytes::Mapped(map) => map,
             Bytes::Owned(bytes) => bytes,
+            Bytes::Pinned(pages) => pages,
         }
     }
 
@@ -122,21 +159,21 @@ impl Map {
         }
         match &self.bytes {
             Bytes::Mapped(map) => map.advise_range(advice.flag(), range.start, range.len()),
-            Bytes::Owned(_) => Ok(()),
+            Bytes::Owned(_) | Bytes::Pinned(_) => Ok(()),
         }
     }
 
     /// The identity the file had when it was mapped; `None` for bytes in memory.
     pub fn identity(&self) -> Option<Identity> {
-        self.file.as_ref().map(|(_, identity)| *identity)
+        self.identity
     }
 
-    /// Whether the file is still the one that was mapped (same size and times); true for bytes
-    /// in memory.
+    /// Whether the file is still the one that was mapped (same size and times); true for a copy
+    /// and for bytes in memory, which nobody else can change.
     pub fn unchanged(&self) -> io::Result<bool> {
-        match &self.file {
-            Some((file, identity)) => Ok(Identity::of(file)? == *identity),
-            None => Ok(true),
+        match (&self.file, self.identity) {
+            (Some(file), Some(identity)) => Ok(Identity::of(file)? == identity),
+            _ => Ok(true),
         }
     }
 }
@@ -201,6 +238,53 @@ mod tests {
         assert!(!map.unchanged().unwrap());
         let memory = Map::from_bytes(vec![1]);
         assert!(memory.unchanged().unwrap() && memory.identity().is_none());
+    }
+
+    #[test]
+    fn a_copy_does_not_change_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("modelo");
+        for len in [0, 1, 10_000] {
+            std::fs::write(&path, vec![7; len]).unwrap();
+            let map = Map::open(&path).unwrap();
+            let identity = map.identity();
+            let mut seen = 0;
+            let mut see = |bytes: &[u8]| {
+                seen += bytes.len();
+                ControlFlow::Continue(())
+            };
+            let pages = map.copy(&mut see).unwrap();
+            let map = map.pinned(pages).unwrap();
+            assert!(map.is_pinned() && seen == len);
+            std::fs::write(&path, "año").unwrap();
+            assert_eq!(map.bytes(), vec![7; len]);
+            assert!(map.unchanged().unwrap() && map.identity() == identity);
+            map.advise(Advice::WillNeed).unwrap();
+        }
+        // Cut short between the two: an error, no signal.
+        let map = Map::open(&path).unwrap();
+        std::fs::write(&path, "a").unwrap();
+        let error = map.copy(&mut |_| ControlFlow::Continue(())).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_young_state_is_not_settled() {
+        let at = |nanos: u64| UNIX_EPOCH + Duration::from_nanos(nanos);
+        let second: i128 = 1_000_000_000;
+        let state =
+            |modified, changed| Identity { device: 1, inode: 2, size: 3, modified, changed };
+        let cases = [
+            ("old", state(second, second), 3 * second, true),
+            ("content younger", state(second + 1, second), 3 * second, false),
+            ("inode younger", state(second, second + 1), 3 * second, false),
+            ("from the future", state(9 * second, second), 3 * second, false),
+            ("before 1970", state(-second, -second), 3 * second, true),
+            ("a clock before 1970", state(0, 0), 0, false),
+        ];
+        for (name, state, now, want) in cases {
+            assert_eq!(state.settled(at(now as u64), Duration::from_secs(2)), want, "{name}");
+        }
     }
 
     #[test]

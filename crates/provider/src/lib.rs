@@ -18,7 +18,7 @@ pub use env_file::EnvFile;
 pub use error::{Error, Kind};
 pub use local::Local;
 pub use name::Name;
-pub use settings::{Flags, KEYS, Key, Setting, Settings, Source};
+pub use settings::{Flags, KEYS, Key, Setting, Settings, Source, digest_cache};
 
 /// Who is behind a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens the model that `settings` names. What `settings` says of threads, level and arch
-    /// files goes before what `options` says.
+    /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
+    /// pinning and verifying goes before what `options` says.
     ///
     /// # Errors
     ///
@@ -28,6 +28,8 @@ impl Local {
             arch_dir: settings.arch_dir.as_ref().map(|s| s.value.clone()).or(options.arch_dir),
             threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
             level: settings.level.as_ref().map(|s| s.value).or(options.level),
+            pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
+            verify: settings.verify.as_ref().map_or(options.verify, |s| s.value),
             name: Some(name.clone()),
             ..options
         };

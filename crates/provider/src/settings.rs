@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_engine::Level;
+use recinto_engine::{Level, Pin, Verify};
 
 use crate::{
     EnvFile, Name,
@@ -39,9 +39,19 @@ const THREADS: Key =
     Key { variable: "RECINTO_THREADS", flag: "--threads", about: "threads that compute" };
 const LEVEL: Key =
     Key { variable: "RECINTO_LEVEL", flag: "--level", about: "the set of CPU instructions" };
+const PIN: Key = Key {
+    variable: "RECINTO_PIN",
+    flag: "--pin",
+    about: "whether the weights are copied into this process",
+};
+const VERIFY: Key = Key {
+    variable: "RECINTO_VERIFY",
+    flag: "--verify",
+    about: "whether a digest known from an earlier run counts",
+};
 
 /// Every setting there is.
-pub const KEYS: [Key; 5] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL];
+pub const KEYS: [Key; 7] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY];
 
 /// Where a value comes from; earlier ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +115,10 @@ pub struct Flags {
     pub threads: Option<String>,
     /// `--level`.
     pub level: Option<String>,
+    /// `--pin`.
+    pub pin: Option<String>,
+    /// `--verify`.
+    pub verify: Option<String>,
     /// `--env-file` and `--no-env-file`.
     pub env_file: EnvFile,
 }
@@ -122,6 +136,10 @@ pub struct Settings {
     pub threads: Option<Setting<usize>>,
     /// The set of CPU instructions.
     pub level: Option<Setting<Level>>,
+    /// Whether the weights are copied into this process.
+    pub pin: Option<Setting<Pin>>,
+    /// Whether a digest known from an earlier run counts.
+    pub verify: Option<Setting<Verify>>,
     /// The `.env` file that was read.
     pub env_file: Option<PathBuf>,
 }
@@ -158,10 +176,17 @@ impl Settings {
         let threads =
             look(&THREADS, &flags.threads)?.map(|text| text.read(&THREADS, threads)).transpose()?;
         let level = look(&LEVEL, &flags.level)?.map(|text| text.read(&LEVEL, level)).transpose()?;
+        let pin = look(&PIN, &flags.pin)?
+            .map(|text| text.read(&PIN, |name| word(name, Pin::all(), Pin::name)))
+            .transpose()?;
+        let verify = look(&VERIFY, &flags.verify)?
+            .map(|text| text.read(&VERIFY, |name| word(name, Verify::all(), Verify::name)))
+            .transpose()?;
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
         let model = look(&MODEL, &flags.model)?;
-        Ok(Settings { provider, model, arch_dir, threads, level, env_file: found.path })
+        let env_file = found.path;
+        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, env_file })
     }
 
     /// The model's name.
@@ -242,6 +267,29 @@ fn level(text: &str) -> Result<Level, Error> {
         };
         Error::new(Kind::Setting, what).hint(format!("known: {known}"))
     })
+}
+
+/// One of a few words.
+fn word<T: Copy>(
+    text: &str,
+    all: impl Iterator<Item = T>,
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, Error> {
+    let known: Vec<T> = all.collect();
+    known.iter().copied().find(|choice| name(*choice) == text.trim()).ok_or_else(|| {
+        let known: Vec<&str> = known.iter().copied().map(&name).collect();
+        Error::new(Kind::Setting, format!("one of {} is needed", known.join(", ")))
+    })
+}
+
+/// The folder in which digests of model files are remembered: `recinto` in the user's cache folder.
+///
+/// `environment` gives variables; `None` when they name no such folder by its whole path.
+pub fn digest_cache(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let whole = |path: PathBuf| path.is_absolute().then_some(path);
+    let cache = environment("XDG_CACHE_HOME").map(PathBuf::from).and_then(whole);
+    let home = || environment("HOME").map(PathBuf::from).and_then(whole);
+    Some(cache.or_else(|| Some(home()?.join(".cache")))?.join("recinto"))
 }
 
 #[cfg(test)]

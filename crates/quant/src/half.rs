@@ -1,4 +1,4 @@
-//! 16-bit floats to 32 bits and back, bit by bit.
+//! 16-bit floats to 32 bits and back, bit by bit; scales that are exponents.
 
 /// An IEEE half in little-endian bytes to f32; exact, NaN payloads kept.
 pub fn f16_to_f32(bytes: [u8; 2]) -> f32 {
@@ -50,4 +50,13 @@ pub fn f32_to_bf16(value: f32) -> [u8; 2] {
         return (((bits >> 16) as u16) | 0x40).to_le_bytes();
     }
     (((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16).to_le_bytes()
+}
+
+/// Half of the scale that MXFP4 stores as an exponent: 2^(byte − 128), exact. The byte 255, NaN to
+/// the format's authors, is 2¹²⁷ here as in other readers of GGUF.
+pub fn half_exponent_to_f32(byte: u8) -> f32 {
+    match u32::from(byte) {
+        byte @ 0..2 => f32::from_bits(0x0020_0000 << byte), // subnormal
+        byte => f32::from_bits((byte - 1) << 23),
+    }
 }

@@ -69,30 +69,36 @@ layouts! {
     Q5_1 = 7, "q5_1", 32, 24, A32, q5_1, None;
     /// 8 bits, one scale for 32 values.
     Q8_0 = 8, "q8_0", 32, 34, A32, q8_0, Some(blocks::q8_0::pack);
+    /// 2 bits in groups of 16 with 4-bit scales and minima, 256 values.
+    Q2K = 10, "q2_k", 256, 84, B256, q2_k, None;
+    /// 3 bits in groups of 16 with 6-bit scales, 256 values.
+    Q3K = 11, "q3_k", 256, 110, B256, q3_k, None;
     /// 4 bits in groups of 32 with 6-bit scales and minima, 256 values.
     Q4K = 12, "q4_k", 256, 144, B256, q4_k, None;
     /// 5 bits in groups of 32 with 6-bit scales and minima, 256 values.
     Q5K = 13, "q5_k", 256, 176, B256, q5_k, None;
     /// 6 bits in groups of 16 with 8-bit scales, 256 values.
     Q6K = 14, "q6_k", 256, 210, B256, q6_k, None;
+    /// 4 bits into a table of 16 numbers, one scale for 32 values.
+    IQ4NL = 20, "iq4_nl", 32, 18, A32, iq4_nl, None;
+    /// 4 bits into the same table, in groups of 32 with 6-bit scales, 256 values.
+    IQ4XS = 23, "iq4_xs", 256, 136, B256, iq4_xs, None;
     /// 16-bit brain float.
     BF16 = 30, "bf16", 1, 2, F32, bf16, Some(blocks::bf16::pack);
+    /// 4-bit floats, one power of two for 32 values.
+    MXFP4 = 39, "mxfp4", 32, 17, A32, mxfp4, Some(blocks::mxfp4::pack);
 }
 
 /// Storage types of GGUF that are known by name only.
 const FOREIGN: &[(u32, &str)] = &[
     (9, "q8_1"),
-    (10, "q2_k"),
-    (11, "q3_k"),
     (15, "q8_k"),
     (16, "iq2_xxs"),
     (17, "iq2_xs"),
     (18, "iq3_xxs"),
     (19, "iq1_s"),
-    (20, "iq4_nl"),
     (21, "iq3_s"),
     (22, "iq2_s"),
-    (23, "iq4_xs"),
     (24, "i8"),
     (25, "i16"),
     (26, "i32"),
@@ -101,7 +107,6 @@ const FOREIGN: &[(u32, &str)] = &[
     (29, "iq1_m"),
     (34, "tq1_0"),
     (35, "tq2_0"),
-    (39, "mxfp4"),
     (40, "nvfp4"),
     (41, "q1_0"),
 ];

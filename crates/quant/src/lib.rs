@@ -9,5 +9,7 @@ mod blocks;
 mod half;
 mod layout;
 
-pub use half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+pub use blocks::iq4_nl::IQ4_NUMBERS;
+pub use blocks::mxfp4::MXFP4_NUMBERS;
+pub use half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, half_exponent_to_f32};
 pub use layout::{DType, Form, LAYOUTS, Layout, Mismatch, expand, foreign_name, pack};

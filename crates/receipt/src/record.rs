@@ -50,6 +50,52 @@ pub struct Model {
     pub size: u64,
     /// SHA-256 over all of its bytes.
     pub digest: Digest,
+    /// Whether that run computed the digest or knew it; `None` in records that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest_origin: Option<Origin>,
+    /// Where the weights lay that computed; `None` in records that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Held>,
+}
+
+/// Where a digest comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It was computed over the bytes that ran.
+    Computed,
+    /// It was computed in an earlier run, over a file of the same device, inode, size and times.
+    Cached,
+}
+
+impl Origin {
+    /// The word for it, as in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Computed => "computed",
+            Origin::Cached => "cached",
+        }
+    }
+}
+
+/// Where weights lie while they compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Held {
+    /// In the mapped file.
+    Mapped,
+    /// In a private copy that nobody writes to; the digest is that of the copy.
+    Pinned,
+}
+
+impl Held {
+    /// The word for it, as in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Held::Mapped => "mapped",
+            Held::Pinned => "pinned",
+        }
+    }
 }
 
 /// The architecture text that was compiled.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recinto_receipt::{
-    Architecture, Engine, Kind, Model, Output, Receipt, SCHEMA, Setting, Source, Times, Usage,
-    Word, sha256, sha256_ids,
+    Architecture, Engine, Held, Kind, Model, Origin, Output, Receipt, SCHEMA, Setting, Source,
+    Times, Usage, Word, sha256, sha256_ids,
 };
 
 fn receipt() -> Receipt {
@@ -15,6 +15,8 @@ fn receipt() -> Receipt {
             file: "pequeño.gguf".into(),
             size: 491_400_064,
             digest: sha256(b"weights"),
+            digest_origin: Some(Origin::Cached),
+            weights: Some(Held::Mapped),
         },
         architecture: Architecture {
             name: "qwen2".into(),
@@ -62,7 +64,8 @@ fn the_bytes_are_written_down() {
         &d(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
         r#","model":{"asked":"modelos/pequeño.gguf","digest":"#,
         &d(b"weights"),
-        r#","file":"pequeño.gguf","size":491400064},"options":{"mode":"chat","#,
+        r#","digest_origin":"cached","file":"pequeño.gguf","size":491400064,"weights":"mapped"}"#,
+        r#","options":{"mode":"chat","#,
         r#""seed":18446744073709551615,"stop":["#,
         &d("¿fin?".as_bytes()),
         r#"],"temperature":"0.7"},"output":{"ids":"#,
@@ -85,6 +88,24 @@ fn bytes_come_back() {
     let cases = [
         ("all", receipt()),
         ("no template", Receipt { template: None, ..receipt() }),
+        (
+            "computed and pinned",
+            Receipt {
+                model: Model {
+                    digest_origin: Some(Origin::Computed),
+                    weights: Some(Held::Pinned),
+                    ..receipt().model
+                },
+                ..receipt()
+            },
+        ),
+        (
+            "an earlier record, which does not tell",
+            Receipt {
+                model: Model { digest_origin: None, weights: None, ..receipt().model },
+                ..receipt()
+            },
+        ),
         ("no options", Receipt { options: BTreeMap::new(), ..receipt() }),
         ("negative options", Receipt { options: negative, ..receipt() }),
         (

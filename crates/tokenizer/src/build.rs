@@ -44,7 +44,9 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
             middle: &|name| named.middle.iter().find(|row| row.0 == name).map(|row| row.1),
         },
     );
-    let bounds = |id: u32| [named.bos, named.eos].contains(&Some(id)) || ends.contains(&id);
+    let mut borders = ends.clone();
+    borders.extend(named.bos.into_iter().chain(named.eos));
+    let bounds = |id: u32| borders.contains(&id);
     let guarded = guards(&pieces, &kinds, bounds);
     let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
     let model = model(m, pre, &pieces, barred)?;
@@ -146,7 +148,9 @@ impl Named {
 fn guards(pieces: &Pieces, kinds: &[PieceKind], bounds: impl Fn(u32) -> bool) -> Vec<u64> {
     let mut out = vec![0u64; kinds.len().div_ceil(64)];
     for (id, kind) in (0u32..).zip(kinds) {
-        if bounds(id) || kinds::guarded(pieces.get(id).unwrap_or_default(), *kind) {
+        let plain = matches!(kind, PieceKind::Normal | PieceKind::Byte);
+        let guarded = || kinds::guarded(pieces.get(id).unwrap_or_default(), *kind);
+        if bounds(id) || !plain && guarded() {
             out[id as usize / 64] |= 1 << (id % 64);
         }
     }
@@ -181,6 +185,10 @@ fn specials(
     let strips = strips(m, pieces, pre)?;
     let mut specials = Vec::new();
     for (id, kind) in (0u32..).zip(kinds) {
+        // What begins or ends a text is barred too.
+        if *kind != UserDefined && !barred(id) {
+            continue;
+        }
         let piece = pieces.get(id).unwrap_or_default();
         // A file without kinds marks nothing, and its template still writes the marks.
         let marked = || bounds(id) && kinds::has_the_shape_of_a_mark(piece);

@@ -45,6 +45,7 @@ mod load;
 mod merge;
 mod merges;
 mod pieces;
+mod slots;
 mod special;
 mod split;
 mod tokenizer;

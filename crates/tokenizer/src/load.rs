@@ -27,18 +27,14 @@ fn array<'m>(m: Metadata<'m>, name: &str, wanted: &[Element]) -> Result<Option<A
     Ok(Some(array))
 }
 
-/// The strings of an array that must be there.
-pub(crate) fn strings<'m>(
-    m: Metadata<'m>,
-    name: &str,
-) -> Result<impl ExactSizeIterator<Item = &'m str>, Error> {
+/// An array of strings that must be there.
+pub(crate) fn strings<'m>(m: Metadata<'m>, name: &str) -> Result<Array<'m>, Error> {
     array(m, name, &[Element::Str])?
-        .and_then(Array::strings)
         .ok_or_else(|| Error::new(Kind::Missing, format!("key `{}` is missing", key(name))))
 }
 
 /// The pieces, in the order of their ids.
-pub(crate) fn pieces<'m>(m: Metadata<'m>) -> Result<impl ExactSizeIterator<Item = &'m str>, Error> {
+pub(crate) fn pieces<'m>(m: Metadata<'m>) -> Result<Array<'m>, Error> {
     let pieces = strings(m, "tokens")?;
     match pieces.len() {
         0 => Err(Error::new(Kind::Invalid, "key `tokenizer.ggml.tokens` has no pieces")),
@@ -67,8 +63,10 @@ pub(crate) fn kinds(m: Metadata<'_>, pieces: usize) -> Result<Option<Vec<PieceKi
     };
     counted("token_type", array.len(), pieces)?;
     let mut out = Vec::with_capacity(pieces);
-    for (id, value) in array.scalars().into_iter().flatten().enumerate() {
-        let number = value.as_f64().unwrap_or(-1.0) as i64;
+    let signed = array.element() == Element::I32;
+    for (id, word) in array.words().enumerate() {
+        let number = u32::from_le_bytes(word);
+        let number = if signed { i64::from(number as i32) } else { i64::from(number) };
         out.push(PieceKind::from_id(number).ok_or_else(|| {
             let what = format!("piece {id} has type {number}; 0 to 6 are known");
             Error::new(Kind::Invalid, what)
@@ -84,8 +82,9 @@ pub(crate) fn priorities(m: Metadata<'_>, pieces: usize) -> Result<Option<Vec<u3
     };
     counted("scores", array.len(), pieces)?;
     let mut out = Vec::with_capacity(pieces);
-    for (id, value) in array.scalars().into_iter().flatten().enumerate() {
-        let score = value.as_f64().unwrap_or(f64::NAN) as f32;
+    let whole = array.element() == Element::I32;
+    for (id, word) in array.words().enumerate() {
+        let score = if whole { i32::from_le_bytes(word) as f32 } else { f32::from_le_bytes(word) };
         if score.is_nan() {
             let what = format!("the score of piece {id} is not a number");
             return Err(Error::new(Kind::Invalid, what));

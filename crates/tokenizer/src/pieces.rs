@@ -1,6 +1,12 @@
 //! All pieces of a vocabulary in one arena, found by their bytes.
 
-use crate::{error::Kind, hash::Hash};
+use recinto_weights::Array;
+
+use crate::{
+    error::Kind,
+    hash::{Hash, Text},
+    slots::{MANY, Slots},
+};
 
 /// What a piece is, by GGUF's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +56,12 @@ impl PieceKind {
 
 /// Pieces by id and ids by piece.
 pub(crate) struct Pieces {
-    text: String,
+    /// All pieces after [`Text::BEFORE`] zeros.
+    text: Vec<u8>,
     /// Piece `i` is `text[at[i]..at[i + 1]]`.
     at: Vec<u32>,
-    /// High bits: part of the hash; low bits: id + 1; 0 is free. A power of two long.
-    slots: Vec<u32>,
+    /// Ids of the pieces by their hashes.
+    slots: Slots,
     hash: Hash,
     /// Pieces that appeared again under a later id.
     pub repeated: usize,
@@ -64,61 +71,62 @@ pub(crate) struct Pieces {
 
 impl Pieces {
     /// From pieces in the order of their ids; of equal pieces the last id is the one found.
-    pub(crate) fn new<'p>(
-        pieces: impl ExactSizeIterator<Item = &'p str>,
-    ) -> Result<Pieces, crate::Error> {
-        let count = pieces.len();
-        if count >= ID as usize {
-            let what = format!("a vocabulary of {count} pieces is too large");
-            return Err(crate::Error::new(Kind::Invalid, what));
+    pub(crate) fn new(pieces: Array<'_>) -> Result<Pieces, crate::Error> {
+        // `Text::write` may touch eight bytes more.
+        let room = pieces.text_len().saturating_add(Text::BEFORE + 8);
+        if u32::try_from(room).is_err() {
+            return Err(crate::Error::new(Kind::Invalid, "the pieces exceed 4 GiB"));
         }
         let mut out = Pieces {
-            text: String::with_capacity(count * 8),
-            at: Vec::with_capacity(count + 1),
-            slots: vec![0; (count * 3 / 2 + 2).next_power_of_two()],
+            text: vec![0; room],
+            at: Vec::with_capacity(pieces.len() + 1),
+            slots: Slots::new(pieces.len())?,
             hash: Hash::new(),
             repeated: 0,
             longest: 0,
         };
-        out.at.push(0);
-        for (id, piece) in pieces.enumerate() {
-            out.text.push_str(piece);
-            let Ok(end) = u32::try_from(out.text.len()) else {
-                return Err(crate::Error::new(Kind::Invalid, "the pieces exceed 4 GiB"));
-            };
-            out.at.push(end);
-            out.longest = out.longest.max(piece.len());
-            if !piece.is_empty() {
-                let hash = out.hash.bytes(piece.as_bytes());
-                let (slot, found) = out.probe(piece.as_bytes(), hash);
-                out.repeated += usize::from(found);
-                out.slots[slot] = tag(hash) | (id as u32 + 1);
+        let mut start = Text::BEFORE;
+        out.at.push(start as u32);
+        let mut strings = pieces.stored_strings().into_iter().flatten().peekable();
+        while strings.peek().is_some() {
+            let first = out.len() as u32;
+            let mut hashes = [0; MANY];
+            for (hash, stored) in hashes.iter_mut().zip(strings.by_ref()) {
+                let len = stored.len() - 8;
+                if len > 0 {
+                    let piece = Text::within(stored, 8);
+                    piece.write(&mut out.text, start);
+                    *hash = out.hash.text(piece);
+                }
+                start += len;
+                out.at.push(start as u32);
+                out.longest = out.longest.max(len);
+            }
+            out.slots.touch(&hashes);
+            for (id, hash) in (first..out.len() as u32).zip(hashes) {
+                out.index(id, hash);
             }
         }
+        out.text.truncate(start);
         Ok(out)
     }
 
-    /// The slot of `piece`, and whether it is taken by it.
+    /// Makes the piece `id` the one that is found by its bytes, unless it has none.
     #[inline]
-    fn probe(&self, piece: &[u8], hash: u64) -> (usize, bool) {
-        let (tag, mask) = (tag(hash), self.slots.len() - 1);
-        let mut slot = hash as usize & mask;
-        loop {
-            let word = self.slots[slot];
-            if word == 0 {
-                return (slot, false);
-            }
-            if (word ^ tag) & !ID == 0 && same(self.bytes((word & ID) - 1), piece) {
-                return (slot, true);
-            }
-            slot = (slot + 1) & mask;
+    fn index(&mut self, id: u32, hash: u64) {
+        if self.at[id as usize] == self.at[id as usize + 1] {
+            return;
         }
+        let (slot, found) = self.slots.probe(hash, |other| self.text(other) == self.text(id));
+        self.repeated += usize::from(found.is_some());
+        self.slots.set(slot, hash, id);
     }
 
+    /// A piece that is not empty.
     #[inline]
-    fn bytes(&self, id: u32) -> &[u8] {
+    fn text(&self, id: u32) -> Text<'_> {
         let id = id as usize;
-        &self.text.as_bytes()[self.at[id] as usize..self.at[id + 1] as usize]
+        Text::within(&self.text[..self.at[id + 1] as usize], self.at[id] as usize)
     }
 
     /// Number of pieces.
@@ -130,7 +138,7 @@ impl Pieces {
     pub(crate) fn get(&self, id: u32) -> Option<&str> {
         let id = id as usize;
         let (start, end) = (*self.at.get(id)?, *self.at.get(id + 1)?);
-        Some(&self.text[start as usize..end as usize])
+        std::str::from_utf8(&self.text[start as usize..end as usize]).ok()
     }
 
     /// The id of a piece.
@@ -139,23 +147,42 @@ impl Pieces {
         if piece.is_empty() || piece.len() > self.longest {
             return None;
         }
-        let (slot, found) = self.probe(piece, self.hash.bytes(piece));
-        found.then(|| (self.slots[slot] & ID) - 1)
+        let piece = Text::new(piece);
+        self.find_hashed(piece, self.hash.text(piece))
     }
-}
 
-/// The bits of a slot that hold an id; the others hold a part of the hash.
-const ID: u32 = (1 << 23) - 1;
+    /// The ids of many pieces, none of them empty.
+    pub(crate) fn find_many<const N: usize>(&self, pieces: &[Text<'_>; N]) -> [Option<u32>; N] {
+        let hashes = pieces.map(|piece| self.hash.text(piece));
+        let likely = hashes.map(|hash| self.slots.likely(hash));
+        // One step at a time for all of them: see `Slots`.
+        let bounds = likely.map(|id| {
+            let id = id.unwrap_or(0) as usize;
+            (self.at[id] as usize, self.at[id + 1] as usize)
+        });
+        std::array::from_fn(|n| {
+            let (start, end) = bounds[n];
+            match likely[n] {
+                Some(id) if Text::within(&self.text[..end], start) == pieces[n] => Some(id),
+                _ => self.find_hashed(pieces[n], hashes[n]),
+            }
+        })
+    }
 
-fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32 & !ID
-}
+    #[inline]
+    fn find_hashed(&self, piece: Text<'_>, hash: u64) -> Option<u32> {
+        self.slots.probe(hash, |id| self.text(id) == piece).1
+    }
 
-/// Whether two pieces are the same; they are short, so that a call would cost more than it does.
-#[inline]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    let ((a_words, a_rest), (b_words, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    a.len() == b.len()
-        && a_words.iter().zip(b_words).all(|(a, b)| a == b)
-        && a_rest.iter().zip(b_rest).all(|(a, b)| a == b)
+    /// Whether the piece `id` is `left` and then `right`, and is found by that.
+    #[inline]
+    pub(crate) fn joins(&self, id: u32, left: Text<'_>, right: Text<'_>) -> bool {
+        let (left_len, right_len) = (left.bytes().len(), right.bytes().len());
+        let at = |id: u32| self.at.get(id as usize).map_or(0, |at| *at as usize);
+        let (start, end) = (at(id), at(id.saturating_add(1)));
+        self.repeated == 0
+            && end.checked_sub(start) == Some(left_len + right_len)
+            && Text::within(&self.text[..start + left_len], start) == left
+            && Text::within(&self.text[..end], start + left_len) == right
+    }
 }

@@ -17,6 +17,13 @@ fn spm() -> Builder {
     scored(&[("▁", -1.0, 1)])
 }
 
+/// Two faults in the middle of the lines, in this order.
+fn faults(first: &'static str, second: &'static str) -> Builder {
+    let mut lines = vec!["a b"; 200];
+    (lines[67], lines[70]) = (first, second);
+    bpe().replace(MERGES, lines)
+}
+
 #[test]
 fn faults_have_a_kind_and_a_name() {
     let long = format!("<{}>", "x".repeat(600));
@@ -68,6 +75,17 @@ fn faults_have_a_kind_and_a_name() {
             "merge 1 `a zz`",
         ),
         ("unknown result", bpe().replace(MERGES, vec!["b a"]), Kind::Invalid, "merge 0 `b a`"),
+        ("no right part", bpe().replace(MERGES, vec!["a b", "a "]), Kind::Invalid, "merge 1 `a `"),
+        ("an empty line", bpe().replace(MERGES, vec!["a b", ""]), Kind::Invalid, "merge 1 ``"),
+        ("only a space", bpe().replace(MERGES, vec![" "]), Kind::Invalid, "merge 0 ` `"),
+        (
+            "a long line without a space",
+            bpe().replace(MERGES, vec!["abcdefghijklmnopqrstuvwxyz"]),
+            Kind::Invalid,
+            "is not two pieces",
+        ),
+        ("the first fault, absent", faults("a zz", "ab"), Kind::Invalid, "merge 67 `a zz`"),
+        ("the first fault, undivided", faults("ab", "a zz"), Kind::Invalid, "merge 67 `ab`"),
         (
             "eos out of range",
             bpe().key("tokenizer.ggml.eos_token_id", 257u32),
@@ -142,6 +160,41 @@ fn what_is_unusual_is_noted() {
     assert!(tokenizer.notes()[0].contains("more than once"), "{:?}", tokenizer.notes());
     assert_eq!(tokenizer.find("uno"), Some(257), "the last one");
     assert_eq!(tokenizer.encode("uno", &[]).expect("encodes")[0].id, 257);
+}
+
+/// Pieces of every length, and several ways to each of them.
+#[test]
+fn pieces_of_every_length_are_found() {
+    let text: String = "añ中🦙zorro¿".chars().cycle().take(60).collect();
+    let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
+    let mut pieces: Vec<String> = cuts.iter().map(|cut| text[..*cut].into()).collect();
+    pieces.extend(cuts.iter().map(|cut| text[*cut..].into()));
+    // The same lengths and the same ends; only the middle differs.
+    pieces.extend((17..80).map(|len| format!("12345678{}87654321", "x".repeat(len - 16))));
+    pieces.extend((17..80).map(|len| format!("12345678{}87654321", "y".repeat(len - 16))));
+    pieces.sort();
+    pieces.dedup();
+    let extra: Vec<(&str, i32)> = pieces.iter().map(|piece| (piece.as_str(), 1)).collect();
+    let lines: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let known = |part: &str| pieces.iter().any(|piece| piece == part);
+    let lines: Vec<String> = lines
+        .iter()
+        .flat_map(|piece| piece.char_indices().skip(1).map(|(cut, _)| piece.split_at(cut)))
+        .filter(|(left, right)| known(left) && known(right))
+        .map(|(left, right)| format!("{left} {right}"))
+        .collect();
+    assert!(lines.len() > 10, "{} lines", lines.len());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let tokenizer = try_build(&byte_level("gpt-2", &[], &extra).replace(MERGES, lines.clone()));
+    let tokenizer = tokenizer.expect("sound");
+    assert_eq!(tokenizer.describe().merges, lines.len());
+    for (id, (piece, _)) in (256..).zip(&extra) {
+        assert_eq!(tokenizer.find(piece), Some(id), "{piece}");
+        assert_eq!(tokenizer.piece(id), Some(*piece), "{piece}");
+    }
+    for absent in ["", "añ中🦙zorro¿?", "12345678zzz87654321"] {
+        assert_eq!(tokenizer.find(absent), None, "{absent}");
+    }
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::{
 
 /// An opened GGUF file; every bound is settled.
 pub struct File {
-    map: Map,
-    header: Header,
+    pub(crate) map: Map,
+    pub(crate) header: Header,
 }
 
 /// The error for a path that the system does not open.
@@ -67,6 +67,9 @@ impl File {
     /// Maps `path` read-only and checks header, metadata and tensor table.
     pub fn open(path: &Path) -> Result<File, Error> {
         let map = Map::open(path).map_err(|e| refused(path, &e))?;
+        // Before the first touch: what is not cached yet then comes in large pages where the file
+        // system has them. A refusal changes nothing.
+        let _ = map.advise(Advice::HugePage);
         File::from_map(map)
     }
 
@@ -80,7 +83,7 @@ impl File {
         Ok(File { map, header })
     }
 
-    /// Every byte of the file, as mapped.
+    /// Every byte of the file, as mapped; of a pinned copy, with what was rewritten in it.
     pub fn bytes(&self) -> &[u8] {
         self.map.bytes()
     }
@@ -127,7 +130,8 @@ impl File {
         self.map.identity()
     }
 
-    /// Whether the file on disk is still the one that was mapped.
+    /// Whether the file on disk is still the one that was mapped; true for a pinned copy, which
+    /// no file can change.
     pub fn unchanged(&self) -> bool {
         self.map.unchanged().unwrap_or(false)
     }

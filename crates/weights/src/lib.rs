@@ -7,10 +7,13 @@
 mod error;
 mod file;
 mod gguf;
+mod pin;
 mod reader;
+mod utf8;
 mod value;
 
 pub use error::{Error, Kind};
 pub use file::{File, Metadata, Tensor, TensorInfo};
+pub use pin::{AsStored, Rewrite};
 pub use recinto_os::{Advice, Identity};
 pub use value::{Array, Element, Value};

@@ -1,11 +1,13 @@
 //! Takes numbers, strings and arrays from the front of bytes; every length is distrusted.
 
-use crate::{Element, Error, Kind};
+use crate::{Element, Error, Kind, utf8::is_utf8};
 
 /// Longest name of a key or tensor, in bytes; far above any published model's.
 const MAX_NAME: usize = 1 << 10;
 /// Deepest nesting of arrays; published models have one level.
 const MAX_DEPTH: u32 = 4;
+/// Bytes of strings that are checked together: few enough to be still in the nearest cache.
+const RUN: usize = 1 << 14;
 
 pub(crate) struct Reader<'a> {
     pub bytes: &'a [u8],
@@ -99,11 +101,10 @@ impl<'a> Reader<'a> {
             let what = format!("truncated {what}: {len} elements cannot fit in the file");
             return Err(Error::new(Kind::Truncated, what).at(start));
         }
+        if element == Element::Str {
+            return self.strings(len, what);
+        }
         for _ in 0..len {
-            if element == Element::Str {
-                self.str(what)?;
-                continue;
-            }
             if depth >= MAX_DEPTH {
                 let what = format!("{what}: arrays nested deeper than {MAX_DEPTH}");
                 return Err(Error::new(Kind::Invalid, what).at(self.at as u64));
@@ -114,4 +115,41 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+
+    /// Passes over `len` strings; where one of them is at fault, one by one up to it.
+    fn strings(&mut self, len: u64, what: &str) -> Result<(), Error> {
+        if let Some(end) = sound_strings(self.bytes, self.at, len) {
+            self.at = end;
+            return Ok(());
+        }
+        for _ in 0..len {
+            self.str(what)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where `len` strings that begin at `at` end, if all of them lie in `bytes` and are UTF-8.
+///
+/// The bytes of a length below 128 are characters too, so that lengths and strings in turn are
+/// UTF-8 exactly when each string is: what is cut off in one cannot go on in a length. So long
+/// runs are checked at once; a length with another byte in it stays outside them.
+fn sound_strings(bytes: &[u8], mut at: usize, len: u64) -> Option<usize> {
+    let mut run = at;
+    for _ in 0..len {
+        let size = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
+        let start = at + 8;
+        let apart = size & 0x8080_8080_8080_8080 != 0;
+        if apart || at - run >= RUN {
+            if !is_utf8(&bytes[run..at]) {
+                return None;
+            }
+            run = if apart { start } else { at };
+        }
+        if size > (bytes.len() - start) as u64 {
+            return None;
+        }
+        at = start + size as usize;
+    }
+    is_utf8(&bytes[run..at]).then_some(at)
 }

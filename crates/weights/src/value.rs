@@ -182,17 +182,30 @@ impl<'a> Array<'a> {
 
     /// The elements as strings in order; `None` when they are not strings.
     pub fn strings(self) -> Option<impl ExactSizeIterator<Item = &'a str> + Clone> {
-        (self.element == Element::Str).then_some(Strings { rest: self.bytes, left: self.len })
+        let strings = StoredStrings { rest: self.bytes, left: self.len };
+        (self.element == Element::Str).then_some(Strings(strings))
+    }
+
+    /// The elements as they lie in the file when they are strings: eight bytes of length, then
+    /// the text. That it is UTF-8 was settled when the file was opened and is not asked again.
+    pub fn stored_strings(self) -> Option<impl ExactSizeIterator<Item = &'a [u8]> + Clone> {
+        (self.element == Element::Str).then_some(StoredStrings { rest: self.bytes, left: self.len })
+    }
+
+    /// Bytes of all strings together; 0 when the elements are not strings.
+    pub fn text_len(self) -> usize {
+        // Each string has its length before it, in eight bytes.
+        if self.element == Element::Str { self.bytes.len() - self.len * 8 } else { 0 }
     }
 
     /// The elements when they are strings, otherwise nothing.
     pub(crate) fn strings_or_none(self) -> Strings<'a> {
         let left = if self.element == Element::Str { self.len } else { 0 };
-        Strings { rest: self.bytes, left }
+        Strings(StoredStrings { rest: self.bytes, left })
     }
 
-    /// The elements when they take four bytes each, otherwise nothing.
-    pub(crate) fn words(self) -> impl ExactSizeIterator<Item = [u8; 4]> + Clone {
+    /// The elements as they lie in the file when they take four bytes each, otherwise nothing.
+    pub fn words(self) -> impl ExactSizeIterator<Item = [u8; 4]> + Clone {
         let bytes = if self.element.size() == Some(4) { self.bytes } else { &[] };
         bytes.as_chunks::<4>().0.iter().copied()
     }
@@ -205,21 +218,39 @@ impl<'a> Array<'a> {
 }
 
 #[derive(Clone)]
-pub(crate) struct Strings<'a> {
-    rest: &'a [u8],
-    left: usize,
-}
+pub(crate) struct Strings<'a>(StoredStrings<'a>);
 
 impl<'a> Iterator for Strings<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(&self.0.next()?[8..]).ok()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Strings<'_> {}
+
+#[derive(Clone)]
+pub(crate) struct StoredStrings<'a> {
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Iterator for StoredStrings<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
         self.left = self.left.checked_sub(1)?;
-        // Lengths and UTF-8 were checked when the file was opened.
-        let (len, rest) = self.rest.split_first_chunk::<8>()?;
-        let (text, rest) = rest.split_at_checked(u64::from_le_bytes(*len) as usize)?;
+        // Lengths were checked when the file was opened.
+        let len = u64::from_le_bytes(*self.rest.first_chunk::<8>()?);
+        let (stored, rest) = self.rest.split_at_checked((len as usize).checked_add(8)?)?;
         self.rest = rest;
-        std::str::from_utf8(text).ok()
+        Some(stored)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -227,7 +258,7 @@ impl<'a> Iterator for Strings<'a> {
     }
 }
 
-impl ExactSizeIterator for Strings<'_> {}
+impl ExactSizeIterator for StoredStrings<'_> {}
 
 /// One scalar from exactly its bytes.
 pub(crate) fn scalar(element: Element, bytes: &[u8]) -> Value<'static> {

@@ -116,6 +116,53 @@ fn counts() {
     ]);
 }
 
+/// Strings are checked in long runs together with their lengths; each is still judged alone.
+#[test]
+fn one_string_among_thousands() {
+    let long = "ñ".repeat(100);
+    let wide = "中".repeat(9000);
+    let short = ["año", "", "🦙", &long, "a"];
+    let text = |n: usize| if n % 500 == 5 { &wide } else { short[n % short.len()] };
+    let texts: Vec<&str> = (0..4000).map(text).collect();
+    let with = |place: usize, bytes: &[u8]| {
+        let head = Raw::new(0, 1).key("k", ARRAY).u32(STR).u64(texts.len() as u64);
+        let start = head.0.len() + texts[..place].iter().map(|text| text.len() + 8).sum::<usize>();
+        let raw = texts.iter().enumerate().fold(head, |raw, (n, text)| {
+            let text = if n == place { bytes } else { text.as_bytes() };
+            raw.u64(text.len() as u64).bytes(text)
+        });
+        (raw, start)
+    };
+    let file = open(&with(0, texts[0].as_bytes()).0.0).unwrap();
+    let strings = file.metadata().strings("k").unwrap().unwrap();
+    assert!(strings.eq(texts.iter().copied()));
+    let array = file.metadata().array("k").unwrap().unwrap();
+    let stored = array.stored_strings().unwrap().map(|stored| &stored[8..]);
+    assert!(stored.eq(texts.iter().map(|text| text.as_bytes())));
+    assert_eq!(array.text_len(), texts.iter().map(|text| text.len()).sum::<usize>());
+    let faults: [(&str, Vec<u8>); 6] = [
+        ("cut off before a length", b"a\xc3".to_vec()),
+        ("goes on from nothing", b"\xb1a".to_vec()),
+        ("a surrogate", b"\xed\xa0\x80".to_vec()),
+        ("long, cut off", [&b"a".repeat(199)[..], b"\xf0\x9f"].concat()),
+        ("long, from nothing", [b"\x80", &b"a".repeat(199)[..]].concat()),
+        ("very long, in the middle", [&b"a".repeat(40_000)[..], b"\xff", b"z"].concat()),
+    ];
+    for (name, bytes) in &faults {
+        for place in [0, 1, 499, 505, 1234, 3998, 3999] {
+            let (raw, start) = with(place, bytes);
+            let error = open(&raw.0).err().unwrap_or_else(|| panic!("{name} at {place}: opened"));
+            assert_eq!(error.kind(), Kind::Invalid, "{name} at {place}: {error}");
+            assert_eq!(error.offset(), Some(start as u64), "{name} at {place}: {error}");
+            assert!(error.to_string().contains("value of key `k` is not UTF-8"), "{error}");
+        }
+    }
+    // The last string has more bytes than the file.
+    let (raw, _) = with(3999, b"a");
+    let error = open(&raw.0[..raw.0.len() - 1]).err().unwrap();
+    assert_eq!(error.kind(), Kind::Truncated, "{error}");
+}
+
 #[test]
 fn keys() {
     let one = |kind| Raw::new(0, 1).key("k", kind);
@@ -144,6 +191,18 @@ fn keys() {
         case(
             "array of text not UTF-8",
             one(ARRAY).u32(STR).u64(1).u64(1).bytes(&[0x80]),
+            Kind::Invalid,
+            "UTF-8",
+        ),
+        case(
+            "a character over two strings",
+            one(ARRAY).u32(STR).u64(2).u64(1).bytes(b"\xc3").u64(1).bytes(b"\xb1"),
+            Kind::Invalid,
+            "UTF-8",
+        ),
+        case(
+            "a character whose rest is a length",
+            one(ARRAY).u32(STR).u64(2).u64(1).bytes(b"\xc3").u64(0x80).bytes(&[b'a'; 0x80]),
             Kind::Invalid,
             "UTF-8",
         ),
@@ -207,8 +266,8 @@ fn tensors() {
         case("product 0", one(&[0, u64::MAX], 0, 0), Kind::Invalid, "dimension is 0"),
         case("row of half a block", one(&[16, 2], 8, 0), Kind::Invalid, "do not fill q8_0 blocks"),
         case("type 4", one(&[32], 4, 0), Kind::Unsupported, "storage type 4 is not known"),
-        case("type 39", one(&[32], 39, 0), Kind::Unsupported, "mxfp4 (39)"),
-        case("type 10", one(&[256], 10, 0), Kind::Unsupported, "q2_k (10)"),
+        case("type 40", one(&[64], 40, 0), Kind::Unsupported, "nvfp4 (40)"),
+        case("type 16", one(&[256], 16, 0), Kind::Unsupported, "iq2_xxs (16)"),
         case("type -1", one(&[32], u32::MAX, 0), Kind::Unsupported, "4294967295"),
         case("past the end", one(&[33], 0, 0), Kind::Truncated, "truncated file"),
         case("starts past the end", one(&[1], 0, 1 << 40), Kind::Truncated, "truncated file"),
@@ -344,6 +403,32 @@ proptest! {
         }
         if let Ok(file) = File::from_bytes(bytes) {
             walk(&file);
+        }
+    }
+
+    #[test]
+    fn an_array_of_texts_is_read_exactly_when_each_is_one(
+        texts in proptest::collection::vec(
+            prop_oneof![
+                proptest::collection::vec(prop_oneof![Just(b'a'), Just(0xc3), Just(0xb1)], 0..4),
+                proptest::collection::vec(Just(b'x'), 120..140),
+                "\\PC{0,50}".prop_map(String::into_bytes),
+            ],
+            0..6,
+        )
+    ) {
+        let start = Raw::new(0, 1).key("k", ARRAY).u32(STR).u64(texts.len() as u64);
+        let add = |raw: Raw, text: &Vec<u8>| raw.u64(text.len() as u64).bytes(text);
+        let bytes = texts.iter().fold(start, add).pad(32).0;
+        let good = texts.iter().all(|text| std::str::from_utf8(text).is_ok());
+        match File::from_bytes(bytes) {
+            Ok(file) => {
+                prop_assert!(good);
+                let read = file.metadata().strings("k").unwrap().unwrap();
+                let read: Vec<&[u8]> = read.map(str::as_bytes).collect();
+                prop_assert_eq!(read, texts);
+            }
+            Err(error) => prop_assert!(!good && error.to_string().contains("UTF-8"), "{}", error),
         }
     }
 

@@ -129,4 +129,6 @@ pub fn remarks(screen: &Screen, reply: &Reply, json: bool) {
         times.decode_ms,
         rate(usage.output_tokens.saturating_sub(1), times.decode_ms),
     ));
+    let digests = &reply.digests;
+    screen.detail(&format!("weights {} ({})", digests.weights, digests.weights_origin.name()));
 }

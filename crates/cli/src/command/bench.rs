@@ -1,10 +1,22 @@
-//! `recinto bench`: how fast this model is on this machine, and how much memory it takes.
+//! `recinto bench`: how fast this model is on this machine, how much memory it takes, how near it
+//! comes to what the machine can do, and how it stands to other engines.
 
-use std::{path::PathBuf, time::Instant};
+mod against;
+pub mod inside;
+mod measure;
+mod process;
 
-use recinto_engine::{Digests, Facts, Model, SessionOptions, Stop, Want};
+use std::path::{Path, PathBuf};
+
+use recinto_engine::{Digests, Facts};
+use recinto_provider::Settings;
 use serde::Serialize;
 
+use self::{
+    against::{Engine as Peer, Ratio, Rounds},
+    inside::{Inside, Sizes},
+    measure::{Described, Measure, Row, Setting, shown, shown_unit},
+};
 use crate::{
     envelope::{self, Engine},
     exit::Exit,
@@ -15,20 +27,25 @@ use crate::{
     write::Target,
 };
 
-/// Positions of the short prompt of the first-token measures.
-const SHORT: usize = 16;
+/// Most sequences that are served at once.
+const SEQUENCES: usize = 256;
 
 const EXAMPLES: &str = "\
-Each measure is a median with the least and the most of the repeats. `first token` is the time
-from a new session to the first token of a 16-token prompt; `process` counts from the start of
-this process, opening included. Nothing else should run meanwhile.
+Each measure is a median with the least and the most of the repeats. `first_token` is the whole
+time of a new process that gives one token after a short prompt; `session_first_token` that of a
+new session in an opened model. A share is measured work (operations, bytes that have to be read)
+beside what a loop that does nothing else reaches here. Nothing else should run meanwhile.
+
+--against runs a command line as a peer, round by round in alternation, a new process each; it
+prints one JSON object. The protocol and ready peers: bench/README.md.
 
 Examples:
   recinto bench -m ./qwen.gguf
   recinto bench --prompt 1024 --generate 64 --repeat 5 --csv speed.csv
-  recinto bench --json --threads 2";
+  recinto bench --context 4096 --sequences 8 --json --threads 2
+  recinto bench -m ./qwen.gguf --against 'python3 bench/peers/llama_cpp_python.py'";
 
-/// Measure prefill, decode, loading and memory
+/// Measure loading, prefill, decode and memory, and compare with other engines
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -40,9 +57,25 @@ pub struct Args {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 64)]
     generate: usize,
 
-    /// How often each measure is taken
+    /// Also generate after this many tokens of context; 0 for no such measure
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
+    context: usize,
+
+    /// Also generate for this many sequences at once; 1 for no such measure
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 1)]
+    sequences: usize,
+
+    /// How often each measure is taken; with --against, the number of rounds
     #[arg(long, value_name = "R", allow_negative_numbers = true, default_value_t = 3)]
     repeat: usize,
+
+    /// Compare with this command line, a peer; repeatable
+    #[arg(long, value_name = "CMD")]
+    against: Vec<String>,
+
+    /// Leave out the measures that start a new process
+    #[arg(long)]
+    no_start: bool,
 
     /// Write the measures to this file
     #[arg(long, value_name = "FILE")]
@@ -54,30 +87,6 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// One measure: the median of its repeats, and their bounds.
-#[derive(Serialize)]
-struct Measure {
-    measure: &'static str,
-    unit: &'static str,
-    median: f64,
-    min: f64,
-    max: f64,
-    repeats: usize,
-}
-
-impl Measure {
-    fn of(measure: &'static str, unit: &'static str, mut values: Vec<f64>) -> Measure {
-        values.sort_by(f64::total_cmp);
-        let n = values.len();
-        let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
-        Measure { measure, unit, median, min: values[0], max: values[n - 1], repeats: n }
-    }
-
-    fn once(measure: &'static str, unit: &'static str, value: f64) -> Measure {
-        Measure::of(measure, unit, vec![value])
-    }
-}
-
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a Facts,
@@ -85,37 +94,118 @@ struct Body<'a> {
     digests: Digests,
     prompt: usize,
     generate: usize,
+    context: usize,
+    sequences: usize,
     measures: &'a [Measure],
+}
+
+#[derive(Serialize)]
+struct Comparison<'a> {
+    model: &'a serde_json::Value,
+    engine: &'a serde_json::Value,
+    digests: &'a serde_json::Value,
+    prompt: usize,
+    generate: usize,
+    context: usize,
+    sequences: usize,
+    rounds: usize,
+    engines: &'a [Peer],
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    for (flag, value) in
-        [("--prompt", args.prompt), ("--generate", args.generate), ("--repeat", args.repeat)]
-    {
+    let screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    for (flag, value) in [
+        ("--prompt", args.prompt),
+        ("--generate", args.generate),
+        ("--repeat", args.repeat),
+        ("--sequences", args.sequences),
+    ] {
         if value == 0 {
             return Err(Failure::usage(format!("{flag} must be 1 or more")));
         }
+    }
+    if args.sequences > SEQUENCES {
+        return Err(Failure::usage(format!("--sequences must be {SEQUENCES} or less")));
+    }
+    if args.against.iter().any(|command| command.trim().is_empty()) {
+        return Err(Failure::usage("--against needs a command line"));
     }
     let settings = args.model.settings()?;
     settings.model()?;
     let read = open::files_read(&settings, &[]);
     let csv = args.csv.as_deref().map(|path| Target::new(path, &read)).transpose()?;
-    let local = args.model.open_with(&settings)?;
-    let model = local.model();
+    match args.against.is_empty() {
+        true => alone(&args, &settings, &interrupt, csv, screen),
+        false => compare(&args, &settings, &interrupt, csv, screen),
+    }
+}
+
+impl Args {
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            prompt: self.prompt,
+            generate: self.generate,
+            context: self.context,
+            sequences: self.sequences,
+            repeat: self.repeat,
+        }
+    }
+
+    fn setting<'a>(&self, file: &'a str, facts: &'a Described) -> Setting<'a> {
+        let Args { prompt, generate, context, sequences, .. } = *self;
+        Setting { file, facts, prompt, generate, context, sequences }
+    }
+}
+
+/// This engine only, in this process.
+fn alone(
+    args: &Args,
+    settings: &Settings,
+    interrupt: &Interrupt,
+    csv: Option<Target>,
+    mut screen: Screen,
+) -> Result<Exit, Failure> {
+    // Before the model is opened: a process is charged with the memory of whoever starts it.
+    let mut samples = Vec::new();
+    let mut broken = None;
+    for _ in 0..if args.no_start { 0 } else { args.repeat } {
+        match against::start(&args.model, interrupt) {
+            Ok(found) => samples.extend(found),
+            Err(failure) => {
+                broken = Some(failure);
+                break;
+            }
+        }
+    }
+    if interrupt.is_set() {
+        return Err(Failure::silent(Exit::Interrupted));
+    }
+    // What is wrong with a model is said better by opening it than by a process that failed.
+    let local = args.model.open_with(settings)?;
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
+    let (model, stop) = (local.model(), interrupt.stop());
     let facts = model.facts();
-    let stop = interrupt.stop();
-    let run = Run { model, stop, args: &args };
-    let measures = run.all(&facts)?;
+    let inside = Inside { model, stop: &stop, sizes: args.sizes() };
+    samples.extend(inside.samples()?);
+    let mut measures = measure::gather(&samples);
+    measure::hold_against_limits(&mut measures, &inside.costs());
     if let Some(target) = csv {
-        target.write(table(&facts, &args, &measures).as_bytes())?;
+        let rows: Vec<Row<'_>> =
+            measures.iter().map(|measure| row("recinto", measure, None)).collect();
+        let described = Described::of(&facts);
+        let file = name_of(&facts.path);
+        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
     }
     if args.output.json {
-        let (prompt, generate) = (args.prompt, args.generate);
-        let engine = Engine::of(&facts);
-        let digests = model.digests()?;
-        let body = Body { model: &facts, engine, digests, prompt, generate, measures: &measures };
+        let Args { prompt, generate, context, sequences, .. } = *args;
+        let (engine, digests) = (Engine::of(&facts), model.digests()?);
+        let model = &facts;
+        let measures = &measures[..];
+        let body =
+            Body { model, engine, digests, prompt, generate, context, sequences, measures };
         envelope::print(&mut screen, "bench", body)?;
         return Ok(Exit::Done);
     }
@@ -123,166 +213,112 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         "{} ({}), level {}, {} threads, prompt {}, generate {}",
         facts.name, facts.architecture, facts.level, facts.threads, args.prompt, args.generate
     ))?;
-    for m in &measures {
-        let digits = if m.unit == "bytes" { 0 } else { 2 };
-        screen.row(&format!(
-            "{:<22} {:>14.digits$} {:<9} {:.digits$} – {:.digits$}",
-            m.measure, m.median, m.unit, m.min, m.max
-        ))?;
+    measures.iter().try_for_each(|measure| show(&mut screen, measure, args))?;
+    Ok(Exit::Done)
+}
+
+/// This engine and its peers, in alternation.
+fn compare(
+    args: &Args,
+    settings: &Settings,
+    interrupt: &Interrupt,
+    csv: Option<Target>,
+    mut screen: Screen,
+) -> Result<Exit, Failure> {
+    let path = recinto_store::resolve(&settings.model()?.value)?.weights;
+    // Opened once to say what is wrong with it; closed again before anything is started.
+    recinto_weights::File::open(&path)?;
+    let rounds = Rounds {
+        model: &args.model,
+        path: &path,
+        sizes: args.sizes(),
+        commands: &args.against,
+        start: !args.no_start,
+        verbose: args.output.verbose,
+        interrupt,
+    };
+    let (engines, ours) = rounds.run()?;
+    if let Some(target) = csv {
+        let rows: Vec<Row<'_>> = engines
+            .iter()
+            .flat_map(|engine| {
+                engine.measures.iter().map(|measure| {
+                    let ratio = engine.ratios.iter().find(|r| r.measure == measure.measure);
+                    row(&engine.name, measure, ratio)
+                })
+            })
+            .collect();
+        let described = against::described(&ours);
+        let file = name_of(&path);
+        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
+    }
+    if args.output.json {
+        let Args { prompt, generate, context, sequences, repeat: rounds, .. } = *args;
+        let (model, engine, digests) = (&ours["model"], &ours["engine"], &ours["digests"]);
+        let engines = &engines[..];
+        let body = Comparison {
+            model,
+            engine,
+            digests,
+            prompt,
+            generate,
+            context,
+            sequences,
+            rounds,
+            engines,
+        };
+        envelope::print(&mut screen, "bench", body)?;
+        return Ok(Exit::Done);
+    }
+    let described = against::described(&ours);
+    screen.row(&format!(
+        "{} ({}), level {}, {} threads, prompt {}, generate {}, {} rounds",
+        path.display(),
+        described.architecture,
+        described.level,
+        described.threads,
+        args.prompt,
+        args.generate,
+        args.repeat
+    ))?;
+    for engine in &engines {
+        screen.row("")?;
+        screen.row(&engine.name)?;
+        for measure in &engine.measures {
+            show(&mut screen, measure, args)?;
+            if let Some(r) = engine.ratios.iter().find(|r| r.measure == measure.measure) {
+                let (ratio, min, max) = (r.ratio, r.min, r.max);
+                let text = format!("recinto / {}", engine.name);
+                screen.row(&format!(
+                    "  {text:<21} {ratio:>10.2} {:<9} {min:.2} – {max:.2}",
+                    "×"
+                ))?;
+            }
+        }
     }
     Ok(Exit::Done)
 }
 
-struct Run<'a> {
-    model: &'a Model,
-    stop: Stop,
-    args: &'a Args,
+fn row<'a>(engine: &'a str, measure: &'a Measure, ratio: Option<&Ratio>) -> Row<'a> {
+    Row { engine, measure, ratio: ratio.map(|r| [r.ratio, r.min, r.max]) }
 }
 
-impl Run<'_> {
-    fn all(&self, facts: &Facts) -> Result<Vec<Measure>, Failure> {
-        let mut out = vec![Measure::once("load", "ms", facts.load_ms)];
-        self.first_token()?;
-        if let Ok(age) = recinto_os::usage::age() {
-            out.push(Measure::once("process_first_token", "ms", age.as_secs_f64() * 1e3));
-        }
-        // The digest of the weights must not run beside what is measured from here on.
-        self.model.digests()?;
-        let (mut first, mut prefill, mut decode, mut kv) = (vec![], vec![], vec![], 0);
-        for _ in 0..self.args.repeat {
-            first.push(self.first_token()?);
-            let (read, wrote, bytes) = self.long()?;
-            prefill.push(read);
-            decode.push(wrote);
-            kv = kv.max(bytes);
-        }
-        out.push(Measure::of("first_token", "ms", first));
-        out.push(Measure::of("prefill", "tokens/s", prefill));
-        out.push(Measure::of("decode", "tokens/s", decode));
-        out.push(Measure::once("file", "bytes", facts.bytes as f64));
-        out.push(Measure::once("kv", "bytes", kv as f64));
-        if let Ok(memory) = recinto_os::memory::resident() {
-            for (name, bytes) in [
-                ("resident_peak", memory.peak),
-                ("resident", memory.now),
-                ("resident_file", memory.file),
-                ("resident_own", memory.now.saturating_sub(memory.file)),
-            ] {
-                out.push(Measure::once(name, "bytes", bytes as f64));
-            }
-        }
-        out.push(Measure::once("cpu", "s", recinto_os::usage::cpu_time().as_secs_f64()));
-        Ok(out)
-    }
-
-    /// Milliseconds from a new session to its first token.
-    fn first_token(&self) -> Result<f64, Failure> {
-        let began = Instant::now();
-        let mut session = self.model.session(&self.session_of(SHORT + 1))?;
-        largest(session.feed(&self.ids(SHORT), Want::Last, &self.stop)?);
-        Ok(began.elapsed().as_secs_f64() * 1e3)
-    }
-
-    /// Tokens a second of prefill and of decode, and the bytes of keys and values.
-    fn long(&self) -> Result<(f64, f64, usize), Failure> {
-        let (prompt, generate) = (self.args.prompt, self.args.generate);
-        let mut session = self.model.session(&self.session_of(prompt + generate))?;
-        let ids = self.ids(prompt);
-        let began = Instant::now();
-        let mut next = largest(session.feed(&ids, Want::Last, &self.stop)?);
-        let read = began.elapsed().as_secs_f64();
-        let began = Instant::now();
-        for _ in 0..generate {
-            next = largest(session.feed(&[next], Want::Last, &self.stop)?);
-        }
-        let wrote = began.elapsed().as_secs_f64();
-        Ok((prompt as f64 / read, generate as f64 / wrote, session.kv_bytes()))
-    }
-
-    fn session_of(&self, positions: usize) -> SessionOptions {
-        SessionOptions { context: Some(positions) }
-    }
-
-    /// The same ids each time, from all over the vocabulary.
-    fn ids(&self, count: usize) -> Vec<u32> {
-        let vocabulary = self.model.program().vocabulary as u64;
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut next = || {
-            // xorshift, Marsaglia 2003.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % vocabulary) as u32
-        };
-        (0..count).map(|_| next()).collect()
-    }
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The id of the largest logit, the lower one of equals.
-fn largest(logits: &[f32]) -> u32 {
-    let mut best = 0;
-    for (id, value) in logits.iter().enumerate() {
-        if *value > logits[best] {
-            best = id;
-        }
-    }
-    best as u32
-}
-
-/// The measures as CSV, one row each; what they belong to is in every row.
-fn table(facts: &Facts, args: &Args, measures: &[Measure]) -> String {
-    let mut out = String::from(
-        "model,architecture,level,threads,version,numerics,prompt,generate,measure,unit,median,\
-         min,max,repeats\n",
-    );
-    let file = facts.path.file_name().unwrap_or_default().to_string_lossy();
-    for m in measures {
-        let row = [
-            quoted(&file),
-            quoted(&facts.architecture),
-            facts.level.into(),
-            facts.threads.to_string(),
-            facts.version.into(),
-            facts.numerics.to_string(),
-            args.prompt.to_string(),
-            args.generate.to_string(),
-            m.measure.into(),
-            m.unit.into(),
-            format!("{:.3}", m.median),
-            format!("{:.3}", m.min),
-            format!("{:.3}", m.max),
-            m.repeats.to_string(),
-        ];
-        out.push_str(&row.join(","));
-        out.push('\n');
-    }
-    out
-}
-
-/// A CSV field, quoted where it must be (RFC 4180).
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians() {
-        let cases = [
-            ("one", vec![2.0], (2.0, 2.0, 2.0)),
-            ("odd", vec![3.0, 1.0, 9.0], (3.0, 1.0, 9.0)),
-            ("even", vec![4.0, 1.0, 2.0, 9.0], (3.0, 1.0, 9.0)),
-        ];
-        for (name, values, want) in cases {
-            let m = Measure::of("x", "ms", values);
-            assert_eq!((m.median, m.min, m.max), want, "{name}");
-        }
-        assert_eq!(largest(&[1.0, 3.0, 3.0, f32::NEG_INFINITY]), 1);
-        assert_eq!(quoted("a,\"ñ\""), "\"a,\"\"ñ\"\"\"");
-    }
+/// A line for people.
+fn show(screen: &mut Screen, m: &Measure, args: &Args) -> Result<(), Failure> {
+    let name = match m.measure {
+        "decode_context" => format!("decode after {}", args.context),
+        "decode_sequences" => format!("decode, {} at once", args.sequences),
+        name => name.replace('_', " "),
+    };
+    let value = |v| shown(m.measure, v);
+    let (median, min, max) = (value(m.median), value(m.min), value(m.max));
+    let unit = shown_unit(m.measure);
+    let bounds = if m.repeats > 1 { format!("{min} – {max}") } else { String::new() };
+    let share = m.share.as_ref().map_or(String::new(), measure::Share::words);
+    let line = format!("{name:<23} {median:>10} {unit:<9} {bounds:<19} {share}");
+    screen.row(line.trim_end())
 }

@@ -161,7 +161,7 @@ struct Talk {
 impl Talk {
     fn restart(&mut self) -> Result<(), Failure> {
         self.messages.clear();
-        self.session.truncate(0);
+        self.session.truncate(0)?;
         if let Some(text) = &self.system {
             self.messages.push(input::message(Role::System, text, self.lock)?);
         }

@@ -3,17 +3,19 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use recinto_arch::{Options, compile};
+use recinto_engine::{Pin, Verify};
 use recinto_tokenizer::{Description, Tokenizer};
 use recinto_weights::{Array, File, Value};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
+    command::status::Row,
     envelope,
     exit::Exit,
     failure::Failure,
     interrupt::Interrupt,
-    open::{ArchArgs, OutputArgs},
+    open::{self, ArchArgs, OutputArgs},
     screen::Screen,
 };
 
@@ -63,11 +65,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let name = if named { args.file.clone() } else { format!("path:{}", args.file) };
     let path = recinto_store::resolve(&name)?.weights;
     let file = File::open(&path)?;
-    let archs = args.archs.archs()?;
+    let settings = args.archs.settings()?;
+    let archs = open::archs(&settings)?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|e| e.to_string());
-    let found = Found { path, file, architecture, tokenizer };
+    let pin = Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name());
+    let verify = Row::of(settings.verify.as_ref(), |verify| verify.name().into())
+        .or(Verify::default().name());
+    let found = Found { path, file, architecture, tokenizer, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,
         false => found.lines(&mut screen, args.tensors)?,
@@ -80,6 +86,9 @@ struct Found {
     file: File,
     architecture: Result<String, String>,
     tokenizer: Result<Tokenizer, String>,
+    /// How an answer from this file would hold its weights, and verify them.
+    pin: Row,
+    verify: Row,
 }
 
 impl Found {
@@ -134,6 +143,8 @@ impl Found {
         for (key, value) in licences {
             screen.row(&format!("licence       {value} ({key})"))?;
         }
+        screen.row(&format!("pin           {}", self.pin.line()))?;
+        screen.row(&format!("verify        {}", self.verify.line()))?;
         screen.line("")?;
         screen.line("tensors")?;
         for (name, kind) in self.kinds() {
@@ -172,6 +183,7 @@ impl Found {
             "licence": self.licences().into_iter().collect::<BTreeMap<_, _>>(),
             "dtypes": self.kinds(),
             "metadata": metadata,
+            "settings": { "pin": self.pin, "verify": self.verify },
         });
         if tensors {
             let list = self.file.tensors().iter().map(|tensor| {

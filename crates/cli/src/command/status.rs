@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Digests, Facts, Options, Piece, Reply, Request};
+use recinto_engine::{Digests, Facts, Options, Piece, Pin, Reply, Request, Verify};
 use recinto_provider::{Local, Provider, Setting, Settings, Source};
 use serde::Serialize;
 
@@ -37,13 +37,13 @@ pub struct Args {
 
 /// A value and where it comes from, as text.
 #[derive(Serialize)]
-struct Row {
+pub struct Row {
     value: Option<String>,
     source: String,
 }
 
 impl Row {
-    fn of<T>(setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) -> Row {
+    pub fn of<T>(setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) -> Row {
         match setting {
             Some(setting) => {
                 Row { value: Some(show(&setting.value)), source: source(&setting.source) }
@@ -52,7 +52,12 @@ impl Row {
         }
     }
 
-    fn line(&self) -> String {
+    /// With this value where nobody set one.
+    pub fn or(self, default: &str) -> Row {
+        Row { value: self.value.or_else(|| Some(default.into())), ..self }
+    }
+
+    pub fn line(&self) -> String {
         match &self.value {
             Some(value) => format!("{value} ({})", self.source),
             None => "not set".into(),
@@ -75,6 +80,8 @@ struct Chosen {
     arch_dir: Row,
     threads: Row,
     level: Row,
+    pin: Row,
+    verify: Row,
     /// The `.env` file that was read.
     env_file: Option<String>,
 }
@@ -87,6 +94,9 @@ impl Chosen {
             arch_dir: Row::of(settings.arch_dir.as_ref(), |path| path.display().to_string()),
             threads: Row::of(settings.threads.as_ref(), ToString::to_string),
             level: Row::of(settings.level.as_ref(), |level| level.name().into()),
+            pin: Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name()),
+            verify: Row::of(settings.verify.as_ref(), |verify| verify.name().into())
+                .or(Verify::default().name()),
             env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -178,6 +188,8 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     if chosen.arch_dir.value.is_some() {
         screen.row(&format!("arch folder   {}", chosen.arch_dir.line()))?;
     }
+    screen.row(&format!("pin           {}", chosen.pin.line()))?;
+    screen.row(&format!("verify        {}", chosen.verify.line()))?;
     Ok(())
 }
 
@@ -218,7 +230,15 @@ fn model_lines(
         ("level", format!("{} ({level})", facts.level)),
         ("threads", format!("{} ({threads})", facts.threads)),
         ("engine", format!("{}, numerics {}", facts.version, facts.numerics)),
-        ("weights", digests.weights.to_string()),
+        (
+            "weights",
+            format!(
+                "{} ({}, {})",
+                digests.weights,
+                digests.weights_origin.name(),
+                digests.weights_held.name()
+            ),
+        ),
         ("arch text", digests.architecture.to_string()),
         ("engine code", digests.engine.to_string()),
         ("template", template),

@@ -73,7 +73,9 @@ pub fn completion(golden: &Value) -> Request {
 }
 
 pub fn session(model: &Model, context: usize) -> Session {
-    model.session(&SessionOptions { context: Some(context) }).expect("a session")
+    model
+        .session(&SessionOptions { context: Some(context), ..SessionOptions::default() })
+        .expect("a session")
 }
 
 /// All rows of `ids`, fed in pieces of the given sizes (the last one repeats).

@@ -1,6 +1,6 @@
 //! Products with blocks of 256 values: sub-scales are applied in integers, floats once a block.
 
-use recinto_quant::f16_to_f32;
+use recinto_quant::{IQ4_NUMBERS, f16_to_f32};
 
 use super::dot::half_bytes;
 use crate::acts::{Acts, SUMS};
@@ -64,6 +64,60 @@ fn sixes(block: &[u8; 210], q: &[i8]) -> i32 {
     total
 }
 
+/// `Σ_j scale(j) · Σ (w − offset) · q` of Q2_K and Q3_K over sixteen groups of 16: pairs of bits,
+/// and third bits where there are any.
+#[inline(always)]
+fn twos(
+    pairs: &[u8],
+    third: Option<&[u8]>,
+    offset: i32,
+    scale: impl Fn(usize) -> i32,
+    q: &[i8],
+) -> i32 {
+    let mut total = 0;
+    for j in 0..16 {
+        // Two halves of 128; in each, four groups of 32 share 32 bytes.
+        let (half, group, odd) = (j / 8, j % 8 / 2, j % 2 * 16);
+        let mut sum = 0;
+        for i in 0..16 {
+            let mut w = (pairs[half * 32 + odd + i] >> (group * 2)) & 3;
+            if let Some(third) = third {
+                w |= ((third[odd + i] >> (j / 2)) & 1) << 2;
+            }
+            sum += (i32::from(w) - offset) * i32::from(q[j * 16 + i]);
+        }
+        total += scale(j) * sum;
+    }
+    total
+}
+
+/// Scale `j` of Q3_K, −32 … 31: sixteen halves, then sixteen upper pairs in 4 bytes.
+#[inline(always)]
+fn scale_3(packed: &[u8], j: usize) -> i32 {
+    let low = (packed[j % 8] >> (j / 8 * 4)) & 15;
+    let high = (packed[8 + j % 4] >> (j / 4 * 2)) & 3;
+    i32::from(low | (high << 4)) - 32
+}
+
+/// `Σ_j sc[j] · Σ w · q` of IQ4_XS: eight groups of 32, numbers from the table.
+#[inline(always)]
+fn looked_up(block: &[u8; 136], q: &[i8]) -> i32 {
+    let high = u16::from_le_bytes([block[2], block[3]]);
+    let number = |nibble: u8| i32::from(IQ4_NUMBERS[usize::from(nibble)]);
+    let mut total = 0;
+    for j in 0..8 {
+        let (bytes, q) = (&block[8 + j * 16..][..16], &q[j * 32..][..32]);
+        let mut sum = 0;
+        for i in 0..16 {
+            sum += number(bytes[i] & 15) * i32::from(q[i]);
+            sum += number(bytes[i] >> 4) * i32::from(q[i + 16]);
+        }
+        let low = i32::from(block[4 + j / 2] >> (j % 2 * 4) & 15);
+        total += (low + i32::from(high >> (j * 2) & 3) * 16 - 32) * sum;
+    }
+    total
+}
+
 /// Walks a row's blocks; `$step` gives the new accumulator.
 macro_rules! blocks {
     ($table:ident, $dot:ident, $gemm:ident, $bytes:literal, $step:expr) => {
@@ -84,10 +138,10 @@ macro_rules! blocks {
     };
 }
 
-/// The float steps of a block with minima.
-fn with_minima(block: &[u8], isum: i32, msum: i32, d: f32, acc: f32) -> f32 {
-    let scale = f16_to_f32(half_bytes(block, 0)) * d;
-    let minimum = f16_to_f32(half_bytes(block, 2)) * d;
+/// The float steps of a block with minima; `halves` are its scale and minimum.
+fn with_minima(halves: &[u8], isum: i32, msum: i32, d: f32, acc: f32) -> f32 {
+    let scale = f16_to_f32(half_bytes(halves, 0)) * d;
+    let minimum = f16_to_f32(half_bytes(halves, 2)) * d;
     let acc = (isum as f32).mul_add(scale, acc);
     (-(msum as f32)).mul_add(minimum, acc)
 }
@@ -105,4 +159,19 @@ blocks!(Q5_K, dot_q5_k, gemm_q5_k, 176, |block, q, d, sums, acc| {
 blocks!(Q6_K, dot_q6_k, gemm_q6_k, 210, |block, q, d, _, acc| {
     let scale = f16_to_f32(half_bytes(block, 208)) * d;
     (sixes(block, q) as f32).mul_add(scale, acc)
+});
+blocks!(Q2_K, dot_q2_k, gemm_q2_k, 84, |block, q, d, sums, acc| {
+    let isum = twos(&block[16..80], None, 0, |j| i32::from(block[j] & 15), q);
+    let minima = block[..16].iter().zip(&sums[..16]);
+    let msum = minima.map(|(m, s)| i32::from(m >> 4) * i32::from(*s)).sum();
+    with_minima(&block[80..], isum, msum, d, acc)
+});
+blocks!(Q3_K, dot_q3_k, gemm_q3_k, 110, |block, q, d, _, acc| {
+    let scale = f16_to_f32(half_bytes(block, 108)) * d;
+    let isum = twos(&block[32..96], Some(&block[..32]), 4, |j| scale_3(&block[96..108], j), q);
+    (isum as f32).mul_add(scale, acc)
+});
+blocks!(IQ4_XS, dot_iq4_xs, gemm_iq4_xs, 136, |block, q, d, _, acc| {
+    let scale = f16_to_f32(half_bytes(block, 0)) * d;
+    (looked_up(block, q) as f32).mul_add(scale, acc)
 });

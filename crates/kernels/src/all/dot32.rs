@@ -1,6 +1,6 @@
 //! Products with blocks of 32 values: exact integers inside a block, four accumulators across.
 
-use recinto_quant::f16_to_f32;
+use recinto_quant::{IQ4_NUMBERS, MXFP4_NUMBERS, f16_to_f32, half_exponent_to_f32};
 
 use super::dot::half_bytes;
 use crate::acts::Acts;
@@ -30,22 +30,41 @@ fn fives(high: &[u8], low: &[u8], q: &[i8; 32], offset: i32) -> i32 {
     sum
 }
 
-/// One dtype: `$sum` gives a block's integer sum; `$minimum` where a minimum stands, if any.
+/// Nibbles that are places in a table of numbers.
+#[inline(always)]
+fn looked_up(bytes: &[u8], q: &[i8; 32], numbers: &[i8; 16]) -> i32 {
+    let number = |nibble: u8| i32::from(numbers[usize::from(nibble)]);
+    let mut sum = 0;
+    for (i, byte) in bytes[..16].iter().enumerate() {
+        sum += number(byte & 15) * i32::from(q[i]) + number(byte >> 4) * i32::from(q[i + 16]);
+    }
+    sum
+}
+
+/// One dtype: `$sum` gives a block's integer sum; `$minimum` where a minimum stands, if any;
+/// `$scale` its scale, where that is not a half at its start.
 macro_rules! blocks {
     ($table:ident, $dot:ident, $gemm:ident, $bytes:literal, $sum:expr, $minimum:expr) => {
+        blocks!($table, $dot, $gemm, $bytes, $sum, $minimum, |b| f16_to_f32(half_bytes(b, 0)));
+    };
+    (
+        $table:ident, $dot:ident, $gemm:ident, $bytes:literal, $sum:expr, $minimum:expr,
+        $scale:expr
+    ) => {
         fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
             let sum: fn(&[u8; $bytes], &[i8; 32]) -> i32 = $sum;
             let minimum: Option<usize> = $minimum;
+            let scale: fn(&[u8; $bytes]) -> f32 = $scale;
             for (row, out) in rows.chunks_exact(stride).zip(out) {
                 let mut acc = [0f32; 4];
                 let (blocks, (qs, _)) = (row.as_chunks::<$bytes>().0, a.q.as_chunks::<32>());
                 for (b, (block, q)) in blocks.iter().zip(qs).enumerate() {
-                    let scale = f16_to_f32(half_bytes(block, 0)) * a.d[b];
+                    let scale = scale(block) * a.d[b];
                     let acc = &mut acc[b % 4];
                     *acc = (sum(block, q) as f32).mul_add(scale, *acc);
                     if let Some(at) = minimum {
-                        let scale = f16_to_f32(half_bytes(block, at)) * a.d[b];
-                        *acc = (a.s[b] as f32).mul_add(scale, *acc);
+                        let sum = f32::from_bits(a.s[a.blocks + b] as u32);
+                        *acc = f16_to_f32(half_bytes(block, at)).mul_add(sum, *acc);
                     }
                 }
                 *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
@@ -67,4 +86,15 @@ blocks!(
     34,
     |b, q| b[2..].iter().zip(q).map(|(w, q)| i32::from(*w as i8) * i32::from(*q)).sum(),
     None
+);
+blocks!(IQ4_NL, dot_iq4_nl, gemm_iq4_nl, 18, |b, q| looked_up(&b[2..], q, &IQ4_NUMBERS), None);
+// Doubled numbers times half the scale: both are exact.
+blocks!(
+    MXFP4,
+    dot_mxfp4,
+    gemm_mxfp4,
+    17,
+    |b, q| looked_up(&b[1..], q, &MXFP4_NUMBERS),
+    None,
+    |b| half_exponent_to_f32(b[0])
 );

@@ -9,17 +9,32 @@ const MAGIC64: f64 = 6_755_399_441_055_744.0;
 /// `e^x`: infinity above 88.37, zero below −87.33.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
+    // Out of range, the middle of the work is done on 0 and its result not used: no branch.
+    let inside = (-87.33..=88.37).contains(&x);
+    let y = exp_inside(if inside { x } else { 0.0 });
+    let outside = if x > 0.0 { f32::INFINITY } else { 0.0 };
+    let y = if inside { y } else { outside };
+    if x.is_nan() { x } else { y }
+}
+
+/// The same bits where `x` is not above 88.37, as an exponent of a softmax; a NaN stays one.
+#[inline(always)]
+pub(crate) fn exp_below(x: f32) -> f32 {
+    let y = exp_inside(if x < -87.33 { 0.0 } else { x });
+    if x < -87.33 { 0.0 } else { y }
+}
+
+/// `e^x` from −87.33 to 88.37.
+#[inline(always)]
+fn exp_inside(x: f32) -> f32 {
     // ln 2 in two parts; the first has 9 significant bits, so that n · LN2_HI is exact.
     const LN2_HI: f32 = 355.0 / 512.0;
     const LN2_LO: f32 = -2.121_944_4e-4;
     // Fitted to e^r on |r| ≤ ln(2)/2 with relative error below 4e-9.
     const C: [f32; 5] = [0.499_999_93, 0.166_665_2, 0.041_668_39, 0.008_368_75, 0.001_381_45];
-    // Out of range, the middle of the work is done on 0 and its result not used: no branch.
-    let inside = (-87.33..=88.37).contains(&x);
-    let t = if inside { x } else { 0.0 };
-    let shifted = t * std::f32::consts::LOG2_E + MAGIC;
+    let shifted = x * std::f32::consts::LOG2_E + MAGIC;
     let n = shifted - MAGIC;
-    let r = n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, t));
+    let r = n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, x));
     let mut p = C[4];
     p = p.mul_add(r, C[3]);
     p = p.mul_add(r, C[2]);
@@ -29,10 +44,7 @@ pub fn exp(x: f32) -> f32 {
     p = p.mul_add(r, 1.0);
     // 2ⁿ: n is −126 … 127 here.
     let power = shifted.to_bits().wrapping_sub(MAGIC.to_bits()).wrapping_add(127) << 23;
-    let y = p * f32::from_bits(power);
-    let outside = if x > 0.0 { f32::INFINITY } else { 0.0 };
-    let y = if inside { y } else { outside };
-    if x.is_nan() { x } else { y }
+    p * f32::from_bits(power)
 }
 
 /// Hyperbolic tangent as `1 − 2 / (exp(2x) + 1)`.

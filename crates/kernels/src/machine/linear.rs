@@ -1,5 +1,7 @@
 //! Matrix products: weights as stored against activations in the form they ask for.
 
+use std::ops::Range;
+
 use recinto_quant::Form;
 
 use super::{Ended, Machine};
@@ -68,7 +70,7 @@ impl Machine {
         let (n, blocks) = (x.len() / cols, cols.div_ceil(each));
         let q = to.q.take(n * blocks * each);
         let d = to.d.take(n * blocks);
-        let s = if each == 32 { to.s.take(n * blocks) } else { &mut [] };
+        let s = if each == 32 { to.s.take(n * 2 * blocks) } else { &mut [] };
         let sums = if each == 256 { to.sums.take(n * blocks * SUMS) } else { &mut [] };
         // Some positions a tile, so that a region is worth it.
         let many = (QUANTIZE / cols).max(1);
@@ -136,34 +138,65 @@ impl Machine {
             let stream = (STREAM / w.stride()).next_multiple_of(4).clamp(4, 4096);
             // With few bytes a thread, shorter tiles rather than idle threads.
             let even = rows.div_ceil(2 * self.threads()).next_multiple_of(4).max(4);
-            let tile = if gemm { TILE } else { stream.min(even) };
+            let mut tile = if gemm { TILE } else { stream.min(even) };
+            if w.is_interleaved(0) {
+                tile = tile.next_multiple_of(TILE);
+            }
             *grid = Grid::new(job.out, rows, tile, if gemm { most } else { n.max(1) });
             *spec = Some(Spec { weights: w, bias: job.bias, acts });
         }
-        grid::run(&self.pool, &grids[..count], &|thread, index, part| {
+        grid::run(&self.pool, &grids[..count], &|thread, index, mut part| {
             let Some(spec) = &specs[index] else { return };
             if ended.now() {
                 return;
             }
-            if gemm { self.gemm(thread, spec, part) } else { self.dots(spec, part) }
+            match (gemm, spec.weights.is_interleaved(part.columns.start)) {
+                (true, _) => self.gemm(thread, spec, part),
+                (false, true) => self.interleaved_dots(thread, spec, part),
+                (false, false) => self.dots(spec, part.columns.clone(), &mut part),
+            }
         });
     }
 
     /// A tile of rows against a few positions, one after another.
-    fn dots(&self, spec: &Spec<'_>, mut part: Part<'_>) {
-        let (w, columns) = (spec.weights, part.columns.clone());
+    fn dots(&self, spec: &Spec<'_>, columns: Range<usize>, part: &mut Part<'_>) {
+        let (w, start) = (spec.weights, part.columns.start);
         // Few rows at a time, so that the second position finds them in the cache.
         let few = if part.positions.len() == 1 { columns.len() } else { 4 };
         for first in columns.clone().step_by(few.max(1)) {
             let last = columns.end.min(first + few);
             for p in part.positions.clone() {
-                let out = &mut part.at(p)[first - columns.start..last - columns.start];
+                let out = &mut part.at(p)[first - start..last - start];
                 let bytes = w.span(first, last);
                 self.table().dot(w.dtype(), bytes, w.stride(), &spec.acts.range(p, 1), out);
                 if let Some(bias) = spec.bias {
                     self.table().add(out, &bias[first..last]);
                 }
             }
+        }
+    }
+
+    /// Interleaved groups against a few positions, one after another; rows left over as usual.
+    fn interleaved_dots(&self, thread: usize, spec: &Spec<'_>, mut part: Part<'_>) {
+        let (w, columns) = (spec.weights, part.columns.clone());
+        let work = &mut self.scratch(thread).work;
+        let whole = columns.clone().step_by(TILE).take_while(|first| w.is_interleaved(*first));
+        let mut end = columns.start;
+        for first in whole {
+            end = first + TILE;
+            let group = w.span(first, end);
+            for p in part.positions.clone() {
+                let out = &mut part.at(p)[first - columns.start..][..TILE];
+                let out = out.first_chunk_mut().expect("a whole group");
+                let acts = spec.acts.range(p, 1);
+                self.table().dot_interleaved(w.dtype(), group, &acts, work, out);
+                if let Some(bias) = spec.bias {
+                    self.table().add(out, &bias[first..end]);
+                }
+            }
+        }
+        if end < columns.end {
+            self.dots(spec, end..columns.end, &mut part);
         }
     }
 
@@ -176,7 +209,12 @@ impl Machine {
         // Taken out for the call, which borrows the rest of the scratch.
         let mut values = std::mem::take(&mut scratch.work.out);
         let out = values.take(positions.len() * TILE);
-        self.table().gemm(w.dtype(), bytes, w.stride(), &acts, &mut scratch.work, out);
+        let work = &mut scratch.work;
+        if w.is_interleaved(columns.start) {
+            self.table().gemm_interleaved(w.dtype(), bytes, &acts, work, out);
+        } else {
+            self.table().gemm(w.dtype(), bytes, w.stride(), &acts, work, out);
+        }
         for (p, values) in positions.zip(out.chunks_exact(TILE)) {
             let out = part.at(p);
             out.copy_from_slice(&values[..columns.len()]);

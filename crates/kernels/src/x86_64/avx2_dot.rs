@@ -35,7 +35,9 @@ macro_rules! dot {
             let (qs, _) = a.q.as_chunks::<32>();
             let (q4s, q_rest) = qs.as_chunks::<4>();
             let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.s.as_chunks::<4>();
+            let (s, products) = a.s.split_at(a.blocks);
+            let (s4s, s_rest) = s.as_chunks::<4>();
+            let (m4s, m_rest) = products.as_chunks::<4>();
             for r in 0..out.len() {
                 let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
@@ -54,8 +56,8 @@ macro_rules! dot {
                     let scale = _mm_mul_ps(halves(blocks, 0), d);
                     acc = _mm_fmadd_ps(_mm_cvtepi32_ps(isum), scale, acc);
                     if let Some(at) = MINIMUM {
-                        let scale = _mm_mul_ps(halves(blocks, at), d);
-                        acc = _mm_fmadd_ps(_mm_cvtepi32_ps(s), scale, acc);
+                        let sums = _mm_castsi128_ps(load4_i32(&m4s[b]));
+                        acc = _mm_fmadd_ps(halves(blocks, at), sums, acc);
                     }
                 }
                 let mut acc = array4(acc);
@@ -66,8 +68,8 @@ macro_rules! dot {
                     }
                     acc[i] = (isum as f32).mul_add(half(block, 0) * d_rest[i], acc[i]);
                     if let Some(at) = MINIMUM {
-                        let scale = half(block, at) * d_rest[i];
-                        acc[i] = (s_rest[i] as f32).mul_add(scale, acc[i]);
+                        let sum = f32::from_bits(m_rest[i] as u32);
+                        acc[i] = half(block, at).mul_add(sum, acc[i]);
                     }
                 }
                 *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);

@@ -31,14 +31,14 @@ fn widen(bytes: u64) -> __m128i {
 /// 16-bit number `J` of each half, everywhere in that half.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn spread<const J: i16>(x: __m256i) -> __m256i {
+pub(super) fn spread<const J: i16>(x: __m256i) -> __m256i {
     _mm256_shuffle_epi8(x, _mm256_set1_epi16(0x0100 + 0x0202 * J))
 }
 
 /// 32 activations of group `j`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group(q: &[i8; 256], j: usize) -> __m256i {
+pub(super) fn group(q: &[i8; 256], j: usize) -> __m256i {
     load_i8(q[j * 32..].first_chunk().expect("eight groups"))
 }
 

@@ -14,6 +14,7 @@ use std::arch::x86_64::*;
 use super::avx2_gemm::{Places, put_values};
 use super::avx2_panel::*;
 use super::wide::each;
+use super::{avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::TILE;
@@ -21,7 +22,7 @@ use crate::table::TILE;
 /// Two neighbouring 16-bit numbers everywhere.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn two_everywhere(x: &[i16], at: usize) -> __m256i {
+pub(super) fn two_everywhere(x: &[i16], at: usize) -> __m256i {
     let word = u32::from(x[at] as u16) | u32::from(x[at + 1] as u16) << 16;
     _mm256_set1_epi32(word as i32)
 }
@@ -44,16 +45,13 @@ fn positions<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usi
     for (b, lines) in lines.as_chunks::<ALL>().0.iter().enumerate() {
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         let each = 64 / layout.groups;
-        for j in 0..layout.groups {
+        // Unknown to the compiler, which would write out all groups and leave the instruction cache.
+        for j in 0..std::hint::black_box(layout.groups) {
             for from in (j * each..(j + 1) * each).step_by(STEPS) {
-                // SAFETY: `STEPS` of the 64 steps and lines of block `b`.
-                let sum = unsafe { places.pairs(b * 64 + from, b * ALL + from, STEPS) };
-                let scale = &lines[64 + j];
-                for p in 0..P {
-                    for h in 0..2 {
-                        let scaled = _mm256_madd_epi16(sum[p][h], half_line(scale, h));
-                        isum[p][h] = _mm256_add_epi32(isum[p][h], scaled);
-                    }
+                // SAFETY: `STEPS` of the 64 steps and lines of block `b`, and the line of group `j`.
+                unsafe {
+                    let (at, scale) = (b * ALL + from, b * ALL + 64 + j);
+                    places.scaled::<STEPS>(b * 64 + from, at, scale, &mut isum);
                 }
             }
         }
@@ -93,7 +91,7 @@ fn positions<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usi
 }
 
 macro_rules! gemm {
-    ($name:ident, $panel:ident, $layout:ident, $steps:literal, $six:literal) => {
+    ($name:ident, $panel:path, $layout:ident, $steps:literal, $six:literal) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(
             rows: &[u8],
@@ -120,6 +118,9 @@ macro_rules! gemm {
     };
 }
 
-gemm!(gemm_q4_k, panel_q4_k, GROUPS32, 8, false);
-gemm!(gemm_q5_k, panel_q5_k, GROUPS32, 4, false);
-gemm!(gemm_q6_k, panel_q6_k, GROUPS16, 2, true);
+gemm!(gemm_q4_k, avx2_words::panel_q4_k, GROUPS32, 8, false);
+gemm!(sixteen_q4_k, avx2_sixteen::panel_q4_k, GROUPS32, 8, false);
+gemm!(gemm_q5_k, avx2_words::panel_q5_k, GROUPS32, 4, false);
+gemm!(sixteen_q5_k, avx2_sixteen::panel_q5_k, GROUPS32, 4, false);
+gemm!(gemm_q6_k, avx2_words::panel_q6_k, GROUPS16, 2, true);
+gemm!(sixteen_q6_k, avx2_sixteen::panel_q6_k, GROUPS16, 2, true);

@@ -3,14 +3,21 @@
 //! Matrix products and attention are its own. Products for one position wait for memory, so
 //! AVX2's serve.
 
+use recinto_quant::DType;
+
 use super::wide::widened;
 use super::{avx2, avx512_attend, avx512_gemm};
 use crate::level::Level;
-use crate::table::{Linear, Table};
+use crate::table::{Interleaved, Linear, Table};
 
 widened!("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c");
 
 const BELOW: Table = avx2::TABLE;
+
+/// Dots of interleaved groups are AVX2's.
+fn interleaved(dtype: DType) -> Interleaved {
+    Interleaved { gemm: avx512_gemm::sixteen(dtype), ..(BELOW.interleaved)(dtype) }
+}
 
 /// The functions of this level.
 pub(super) const TABLE: Table = Table {
@@ -23,6 +30,9 @@ pub(super) const TABLE: Table = Table {
     q4_k: Linear { gemm: avx512_gemm::gemm_q4_k, ..BELOW.q4_k },
     q5_k: Linear { gemm: avx512_gemm::gemm_q5_k, ..BELOW.q5_k },
     q6_k: Linear { gemm: avx512_gemm::gemm_q6_k, ..BELOW.q6_k },
+    iq4_nl: Linear { gemm: avx512_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
+    mxfp4: Linear { gemm: avx512_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
+    interleaved,
     quantize_a32,
     quantize_b256,
     rms_norm,

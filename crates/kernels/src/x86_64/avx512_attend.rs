@@ -1,21 +1,39 @@
-//! Attention over one page (AVX-512): sixteen positions or columns are one vector; up to eight
-//! queries share what is loaded. One or two queries take several vectors at a time, so that their
-//! fused steps do not wait for one another.
+//! Attention over one page (AVX-512): sixteen positions or columns are one vector; up to six
+//! queries share what is loaded. Few queries take several vectors at a time, so that their fused
+//! steps do not wait for one another.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::wide::{each, each_to};
-use crate::kv::PAGE;
+use super::avx2_attend::{AHEAD, BF16, F16, MOST, Q8, Source, Weights, ahead, column_of};
+use crate::all::attend::runs;
+use crate::page::{GROUP, LANES, PAGE, Stored, key_at};
 use crate::table::{Scores, Weigh};
 
-/// Sixteen stored bf16 as floats.
+/// Sixteen stored numbers from `at`.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn wide(x: &[u16], at: usize) -> __m512 {
+#[target_feature(enable = "avx512f,avx2")]
+fn wide<const KIND: u8>(from: &Source<'_>, at: usize) -> __m512 {
+    if KIND == Q8 {
+        let x: &[i8; 16] = from.codes[at..].first_chunk().expect("whole lanes");
+        // SAFETY: 16 readable bytes; the load asks for no alignment.
+        let x = unsafe { _mm_loadu_si128(x.as_ptr().cast()) };
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x));
+    }
+    let x = halves(from.words, at);
+    if KIND == F16 {
+        return _mm512_cvtph_ps(x);
+    }
+    _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(x)))
+}
+
+/// Sixteen words from `at`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves(x: &[u16], at: usize) -> __m256i {
     let x: &[u16; 16] = x[at..].first_chunk().expect("whole lanes");
     // SAFETY: 32 readable bytes; the load asks for no alignment.
-    let x = unsafe { _mm256_loadu_si256(x.as_ptr().cast()) };
-    _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(x)))
+    unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
 }
 
 /// Sixteen floats.
@@ -36,141 +54,258 @@ fn put(to: &mut [f32], at: usize, x: __m512) {
     unsafe { _mm512_storeu_ps(to.as_mut_ptr(), x) }
 }
 
-/// `N` queries from `first` against `16 · W` positions from `j`.
+/// Sums of a register tile: `N` queries, `P` times sixteen positions or columns.
+type Sums<const N: usize, const P: usize> = [[__m512; P]; N];
+
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn scores_at<const N: usize, const W: usize>(
-    a: &Scores<'_>,
+fn nothing<const N: usize, const P: usize>() -> Sums<N, P> {
+    [[_mm512_setzero_ps(); P]; N]
+}
+
+/// Sums of `N` queries from `first` over the rows of `q`, a row of sixteen stored numbers each
+/// from `at` on; the next sixteen positions are `apart` from there.
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn sums<const N: usize, const P: usize, const KIND: u8>(
+    q: &[f32],
+    queries: usize,
+    k: &Source<'_>,
     first: usize,
-    j: usize,
-    s: &mut [f32],
-) {
-    let q: [&[f32]; N] = each(a.q, first, a.key_dim);
-    let keys = &a.k.as_chunks::<PAGE>().0[..a.key_dim];
-    let mut acc = [[_mm512_setzero_ps(); W]; N];
-    for d in 0..a.key_dim {
-        let mut k = [_mm512_setzero_ps(); W];
-        for w in 0..W {
-            k[w] = wide(&keys[d], j + 16 * w);
-        }
-        for i in 0..N {
-            let q = _mm512_set1_ps(q[i][d]);
-            for w in 0..W {
-                acc[i][w] = _mm512_fmadd_ps(q, k[w], acc[i][w]);
+    (mut at, apart): (usize, usize),
+) -> Sums<N, P> {
+    let mut acc = nothing::<N, P>();
+    for q in q.chunks_exact(queries) {
+        let q: &[f32; N] = q[first..].first_chunk().expect("queries of a run");
+        for p in 0..P {
+            if N < 4 {
+                // A few queries wait for memory: the keys after these are asked for now.
+                ahead::<KIND>(k, at + (P + p) * apart);
+            }
+            let keys = wide::<KIND>(k, at + p * apart);
+            for i in 0..N {
+                acc[i][p] = _mm512_fmadd_ps(_mm512_set1_ps(q[i]), keys, acc[i][p]);
             }
         }
+        at += LANES;
+    }
+    acc
+}
+
+/// `N` queries from `first` against `16 · P` positions from `j` on.
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn scores_at<const N: usize, const P: usize, const KIND: u8>(
+    a: &Scores<'_>,
+    k: &Source<'_>,
+    scales: &[u16],
+    (first, j): (usize, usize),
+    s: &mut [f32],
+) {
+    let mut all = nothing::<N, P>();
+    let apart = a.key_dim * LANES;
+    if KIND == Q8 {
+        for (g, q) in a.q.chunks(GROUP * a.queries).enumerate() {
+            let at = key_at(a.key_dim, g * GROUP, j);
+            let part = sums::<N, P, KIND>(q, a.queries, k, first, (at, apart));
+            for p in 0..P {
+                let scale = _mm512_cvtph_ps(halves(scales, g * PAGE + j + 16 * p));
+                for i in 0..N {
+                    all[i][p] = _mm512_fmadd_ps(part[i][p], scale, all[i][p]);
+                }
+            }
+        }
+    } else {
+        let at = key_at(a.key_dim, 0, j);
+        all = sums::<N, P, KIND>(a.q, a.queries, k, first, (at, apart));
     }
     let scale = _mm512_set1_ps(a.scale);
     for i in 0..N {
-        for w in 0..W {
-            let at = (first + i) * a.stride + j + 16 * w;
-            put(s, at, _mm512_mul_ps(scale, acc[i][w]));
+        for p in 0..P {
+            let at = (first + i) * a.stride + j + 16 * p;
+            put(s, at, _mm512_mul_ps(scale, all[i][p]));
         }
     }
 }
 
-/// `N` queries against all positions, `16 · W` at a time.
+/// `N` queries from `first` against positions `part`, `16 · P` at a time where they fill it.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn scores_of<const N: usize, const W: usize>(a: &Scores<'_>, first: usize, s: &mut [f32]) {
-    let mut j = a.from;
-    while j + 16 * W <= a.to {
-        scores_at::<N, W>(a, first, j, s);
-        j += 16 * W;
+#[target_feature(enable = "avx512f,avx2")]
+fn scores_of<const N: usize, const P: usize, const KIND: u8>(
+    a: &Scores<'_>,
+    k: &Source<'_>,
+    scales: &[u16],
+    first: usize,
+    part: Range<usize>,
+    s: &mut [f32],
+) {
+    let mut j = part.start;
+    while j + 16 * P <= part.end {
+        scores_at::<N, P, KIND>(a, k, scales, (first, j), s);
+        j += 16 * P;
     }
-    while j < a.to {
-        scores_at::<N, 1>(a, first, j, s);
+    while j < part.end {
+        scores_at::<N, 1, KIND>(a, k, scales, (first, j), s);
         j += 16;
     }
 }
 
-/// Scores of every query against positions `from..to` of the page.
-#[target_feature(enable = "avx512f")]
-pub(super) fn scores(a: &Scores<'_>, s: &mut [f32]) {
-    let mut first = 0;
-    while first < a.queries {
-        first += match a.queries - first {
-            1 => (scores_of::<1, 4>(a, first, s), 1).1,
-            2 => (scores_of::<2, 4>(a, first, s), 2).1,
-            3 => (scores_of::<3, 1>(a, first, s), 3).1,
-            4 => (scores_of::<4, 1>(a, first, s), 4).1,
-            5 => (scores_of::<5, 1>(a, first, s), 5).1,
-            6 => (scores_of::<6, 1>(a, first, s), 6).1,
-            7 => (scores_of::<7, 1>(a, first, s), 7).1,
-            _ => (scores_of::<8, 1>(a, first, s), 8).1,
-        };
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn scores_as<const KIND: u8>(a: &Scores<'_>, k: &Source<'_>, scales: &[u16], s: &mut [f32]) {
+    // Some positions for all queries, so that all find their keys in the nearest cache.
+    for from in (a.from..a.to).step_by(64) {
+        let part = from..a.to.min(from + 64);
+        for (first, n) in runs(a.queries, MOST) {
+            let part = part.clone();
+            match n {
+                6 => scores_of::<6, 2, KIND>(a, k, scales, first, part, s),
+                5 => scores_of::<5, 2, KIND>(a, k, scales, first, part, s),
+                4 => scores_of::<4, 2, KIND>(a, k, scales, first, part, s),
+                3 => scores_of::<3, 2, KIND>(a, k, scales, first, part, s),
+                2 => scores_of::<2, 4, KIND>(a, k, scales, first, part, s),
+                _ => scores_of::<1, 4, KIND>(a, k, scales, first, part, s),
+            }
+        }
     }
 }
 
-/// `16 · W` columns from `at` for `N` queries from `first`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn weigh_at<const N: usize, const W: usize>(a: &Weigh<'_>, first: usize, at: usize, o: &mut [f32]) {
-    let e: [&[f32]; N] = each_to(a.e, first, a.stride, a.to);
-    let mut acc = [[_mm512_setzero_ps(); W]; N];
-    for i in 0..N {
-        for w in 0..W {
-            acc[i][w] = load(o, (first + i) * a.value_dim + at + 16 * w);
+/// Scores of every query against positions `from..to` of the page.
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+pub(super) fn scores(a: &Scores<'_>, s: &mut [f32]) {
+    match a.k {
+        Stored::Bf16(words) => scores_as::<BF16>(a, &Source { words, codes: &[] }, &[], s),
+        Stored::F16(words) => scores_as::<F16>(a, &Source { words, codes: &[] }, &[], s),
+        Stored::Q8 { codes, scales } => {
+            scores_as::<Q8>(a, &Source { words: &[], codes }, scales, s);
         }
     }
-    for j in a.from..a.to {
-        let row = &a.v[j * a.value_dim..][..a.value_dim];
-        let mut v = [_mm512_setzero_ps(); W];
-        for w in 0..W {
-            v[w] = wide(row, at + 16 * w);
+}
+
+/// `16 · P` columns from `at` for `N` queries, whose weights and outputs begin at `e` and `o`.
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn weigh_at<const N: usize, const P: usize, const KIND: u8>(
+    w: Weights<'_>,
+    v: &Source<'_>,
+    value_dim: usize,
+    at: usize,
+    o: &mut [f32],
+) {
+    let mut e: [&[f32]; N] = [&[]; N];
+    let mut acc = nothing::<N, P>();
+    for i in 0..N {
+        e[i] = &w.e[i * w.stride..][w.from..w.to];
+        for p in 0..P {
+            acc[i][p] = load(o, i * value_dim + at + 16 * p);
         }
-        for i in 0..N {
-            let e = _mm512_set1_ps(e[i][j]);
-            for w in 0..W {
-                acc[i][w] = _mm512_fmadd_ps(e, v[w], acc[i][w]);
+    }
+    for j in 0..w.to - w.from {
+        for p in 0..P {
+            let place = (at + 16 * p) * PAGE + (w.from + j) * LANES;
+            if N < 4 {
+                ahead::<KIND>(v, place + AHEAD);
+            }
+            let v = wide::<KIND>(v, place);
+            for i in 0..N {
+                acc[i][p] = _mm512_fmadd_ps(_mm512_set1_ps(e[i][j]), v, acc[i][p]);
             }
         }
     }
     for i in 0..N {
-        for w in 0..W {
-            put(o, (first + i) * a.value_dim + at + 16 * w, acc[i][w]);
+        for p in 0..P {
+            put(o, i * value_dim + at + 16 * p, acc[i][p]);
         }
     }
 }
 
-/// All columns for `N` queries, `16 · W` at a time; those that fill no lanes one by one.
+/// Columns `columns` for `N` queries; those that fill no lanes one by one.
 #[inline]
-#[target_feature(enable = "avx512f,fma")]
-fn columns<const N: usize, const W: usize>(a: &Weigh<'_>, first: usize, o: &mut [f32]) {
-    let mut at = 0;
-    while at + 16 * W <= a.value_dim {
-        weigh_at::<N, W>(a, first, at, o);
-        at += 16 * W;
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+fn columns<const N: usize, const P: usize, const KIND: u8>(
+    w: Weights<'_>,
+    v: &Source<'_>,
+    value_dim: usize,
+    columns: Range<usize>,
+    o: &mut [f32],
+) {
+    let mut at = columns.start;
+    while at + 16 * P <= columns.end {
+        weigh_at::<N, P, KIND>(w, v, value_dim, at, o);
+        at += 16 * P;
     }
-    while at + 16 <= a.value_dim {
-        weigh_at::<N, 1>(a, first, at, o);
+    while at + 16 <= columns.end {
+        weigh_at::<N, 1, KIND>(w, v, value_dim, at, o);
         at += 16;
     }
-    for i in first..first + N {
-        for at in at..a.value_dim {
-            let o = &mut o[i * a.value_dim + at];
-            for j in a.from..a.to {
-                let v = f32::from_bits(u32::from(a.v[j * a.value_dim + at]) << 16);
-                *o = a.e[i * a.stride + j].mul_add(v, *o);
+    for at in at..columns.end {
+        for i in 0..N {
+            let w = Weights { e: &w.e[i * w.stride..], ..w };
+            column_of::<KIND>(w, v, value_dim, at, &mut o[i * value_dim + at]);
+        }
+    }
+}
+
+/// Columns of one group for `N` queries from `first`. Bytes have their scales put into the
+/// weights.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+fn weigh_run<const N: usize, const P: usize, const KIND: u8>(
+    a: &Weigh<'_>,
+    v: &Source<'_>,
+    scales: &[u16],
+    first: usize,
+    group: Range<usize>,
+    o: &mut [f32],
+) {
+    let (e, o) = (&a.e[first * a.stride..], &mut o[first * a.value_dim..]);
+    let w = Weights { e, stride: a.stride, from: a.from, to: a.to };
+    if KIND != Q8 {
+        return columns::<N, P, KIND>(w, v, a.value_dim, group, o);
+    }
+    let mut scaled = [[0f32; PAGE]; MOST];
+    let scales = &scales[group.start / GROUP * PAGE..][..PAGE];
+    // In whole lanes: what is computed beyond `from..to` is not used.
+    for (i, scaled) in scaled.iter_mut().enumerate().take(N) {
+        let e = &e[i * a.stride..][..PAGE];
+        for j in (a.from / 16 * 16..a.to).step_by(16) {
+            let scale = _mm512_cvtph_ps(halves(scales, j));
+            put(scaled, j, _mm512_mul_ps(load(e, j), scale));
+        }
+    }
+    let w = Weights { e: scaled.as_flattened(), stride: PAGE, ..w };
+    columns::<N, P, KIND>(w, v, a.value_dim, group, o);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
+fn weigh_as<const KIND: u8>(a: &Weigh<'_>, v: &Source<'_>, scales: &[u16], o: &mut [f32]) {
+    // Some columns for all queries, so that all find them in the nearest cache; as many as one or
+    // two queries take at a time.
+    let many = if a.queries < 3 && KIND != Q8 { 2 * GROUP } else { GROUP };
+    for from in (0..a.value_dim).step_by(many) {
+        let to = a.value_dim.min(from + many);
+        for (first, n) in runs(a.queries, MOST) {
+            match n {
+                6 => weigh_run::<6, 2, KIND>(a, v, scales, first, from..to, o),
+                5 => weigh_run::<5, 2, KIND>(a, v, scales, first, from..to, o),
+                4 => weigh_run::<4, 2, KIND>(a, v, scales, first, from..to, o),
+                3 => weigh_run::<3, 2, KIND>(a, v, scales, first, from..to, o),
+                2 if KIND != Q8 => weigh_run::<2, 4, KIND>(a, v, scales, first, from..to, o),
+                2 => weigh_run::<2, 2, KIND>(a, v, scales, first, from..to, o),
+                _ if KIND != Q8 => weigh_run::<1, 4, KIND>(a, v, scales, first, from..to, o),
+                _ => weigh_run::<1, 2, KIND>(a, v, scales, first, from..to, o),
             }
         }
     }
 }
 
 /// Adds the weighed values of positions `from..to` to every query's output.
-#[target_feature(enable = "avx512f,fma")]
+#[target_feature(enable = "avx512f,avx2,fma,f16c")]
 pub(super) fn weigh(a: &Weigh<'_>, o: &mut [f32]) {
-    let mut first = 0;
-    while first < a.queries {
-        first += match a.queries - first {
-            1 => (columns::<1, 4>(a, first, o), 1).1,
-            2 => (columns::<2, 4>(a, first, o), 2).1,
-            3 => (columns::<3, 1>(a, first, o), 3).1,
-            4 => (columns::<4, 1>(a, first, o), 4).1,
-            5 => (columns::<5, 1>(a, first, o), 5).1,
-            6 => (columns::<6, 1>(a, first, o), 6).1,
-            7 => (columns::<7, 1>(a, first, o), 7).1,
-            _ => (columns::<8, 1>(a, first, o), 8).1,
-        };
+    match a.v {
+        Stored::Bf16(words) => weigh_as::<BF16>(a, &Source { words, codes: &[] }, &[], o),
+        Stored::F16(words) => weigh_as::<F16>(a, &Source { words, codes: &[] }, &[], o),
+        Stored::Q8 { codes, scales } => weigh_as::<Q8>(a, &Source { words: &[], codes }, scales, o),
     }
 }

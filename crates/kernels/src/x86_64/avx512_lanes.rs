@@ -22,12 +22,19 @@ pub(super) fn zero_real() -> Real {
     _mm512_setzero_ps()
 }
 
+/// 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn load64(x: &[u8; 64]) -> Int {
+    // SAFETY: 64 readable bytes; the load asks for no alignment.
+    unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
+}
+
 /// A line: sixteen rows.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn line(line: &Line) -> Int {
-    // SAFETY: 64 readable bytes; the load asks for no alignment.
-    unsafe { _mm512_loadu_si512(line.0.as_ptr().cast()) }
+    load64(&line.0)
 }
 
 /// A line of floats.
@@ -83,12 +90,11 @@ pub(super) fn take_scaled(acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     _mm512_fnmadd_ps(_mm512_cvtepi32_ps(isum), scale, acc)
 }
 
-/// `acc + s · (minima · d)`, fused.
+/// `acc + minima · sum`, fused.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn add_minimum(acc: Real, s: i32, minima: Real, d: f32) -> Real {
-    let scale = _mm512_mul_ps(minima, _mm512_set1_ps(d));
-    _mm512_fmadd_ps(_mm512_set1_ps(s as f32), scale, acc)
+pub(super) fn add_minimum(acc: Real, minima: Real, sum: f32) -> Real {
+    _mm512_fmadd_ps(minima, _mm512_set1_ps(sum), acc)
 }
 
 /// Writes the values of sixteen rows of one position.

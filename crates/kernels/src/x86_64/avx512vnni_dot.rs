@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::avx512_lanes::load64;
 use super::vnni_dot::vnni_dots;
 
 vnni_dots!(
@@ -31,14 +32,6 @@ fn twice(x: __m256i) -> __m512i {
 #[target_feature(enable = "avx512f")]
 fn halves_of(a: __m256i, b: __m256i) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b)
-}
-
-/// 64 bytes of a block.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load64(x: &[u8; 64]) -> __m512i {
-    // SAFETY: 64 readable bytes; the load asks for no alignment.
-    unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
 }
 
 /// Adds 64 numbers times the activations from `64 · i` on, times `scales`: pairs fit 16 bits.

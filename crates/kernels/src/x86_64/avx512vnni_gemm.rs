@@ -6,13 +6,16 @@
 
 use std::arch::x86_64::*;
 
+use recinto_quant::DType;
+
 use super::avx2_panel::*;
 use super::avx512_lanes::*;
 use super::panel_gemm::panel_gemms;
 use super::wide::{at, each};
+use super::{avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
-use crate::table::TILE;
+use crate::table::{Gemm, TILE};
 
 /// What the integers of a block start with: the offset of its numbers, taken off.
 #[inline]

@@ -1,8 +1,17 @@
 //! The AVX-VNNI level: AVX2 with products of bytes in one instruction.
 
+use recinto_quant::DType;
+
 use super::{avx2, avxvnni_dot, avxvnni_gemm};
 use crate::level::Level;
-use crate::table::{Linear, Table};
+use crate::table::{Interleaved, Linear, Table};
+
+const BELOW: Table = avx2::TABLE;
+
+/// Dots of interleaved groups are AVX2's.
+fn interleaved(dtype: DType) -> Interleaved {
+    Interleaved { gemm: avxvnni_gemm::sixteen(dtype), ..(BELOW.interleaved)(dtype) }
+}
 
 /// The functions of this level.
 pub(super) const TABLE: Table = Table {
@@ -15,5 +24,8 @@ pub(super) const TABLE: Table = Table {
     q4_k: Linear { dot: avxvnni_dot::dot_q4_k, gemm: avxvnni_gemm::gemm_q4_k },
     q5_k: Linear { dot: avxvnni_dot::dot_q5_k, gemm: avxvnni_gemm::gemm_q5_k },
     q6_k: Linear { dot: avxvnni_dot::dot_q6_k, gemm: avxvnni_gemm::gemm_q6_k },
-    ..avx2::TABLE
+    iq4_nl: Linear { gemm: avxvnni_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
+    mxfp4: Linear { gemm: avxvnni_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
+    interleaved,
+    ..BELOW
 };

@@ -2,13 +2,16 @@
 
 use std::arch::x86_64::*;
 
+use recinto_quant::DType;
+
 use super::avx2_lanes::put8;
 use super::avx2_panel::*;
 use super::panel_gemm::panel_gemms;
 use super::wide::{at, each};
+use super::{avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
-use crate::table::TILE;
+use crate::table::{Gemm, TILE};
 
 /// Integers of sixteen rows.
 type Int = [__m256i; 2];
@@ -149,13 +152,13 @@ fn take_scaled(mut acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     acc
 }
 
-/// `acc + s · (minima · d)`, fused.
+/// `acc + minima · sum`, fused.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn add_minimum(mut acc: Real, s: i32, minima: Real, d: f32) -> Real {
-    let (s, d) = (_mm256_set1_ps(s as f32), _mm256_set1_ps(d));
+fn add_minimum(mut acc: Real, minima: Real, sum: f32) -> Real {
+    let sum = _mm256_set1_ps(sum);
     for h in 0..2 {
-        acc[h] = _mm256_fmadd_ps(s, _mm256_mul_ps(minima[h], d), acc[h]);
+        acc[h] = _mm256_fmadd_ps(minima[h], sum, acc[h]);
     }
     acc
 }

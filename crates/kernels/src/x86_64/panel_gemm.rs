@@ -29,7 +29,7 @@ macro_rules! panel_gemms {
             let q: [&[[[i8; 4]; 8]]; P] =
                 each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
             let d: [&[f32]; P] = each(a.d, first, a.blocks);
-            let s: [&[i32]; P] = each(a.s, first, a.blocks);
+            let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
             let mut acc = [[zero_real(); 4]; P];
             for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
                 let mut isum = [zero(); P];
@@ -42,7 +42,8 @@ macro_rules! panel_gemms {
                     let acc = &mut acc[p][b % 4];
                     *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
                     if MINIMUM {
-                        *acc = add_minimum(*acc, s[p][b], minima, d[p][b]);
+                        let sum = f32::from_bits(s[p][a.blocks + b] as u32);
+                        *acc = add_minimum(*acc, minima, sum);
                     }
                 }
             }
@@ -105,22 +106,48 @@ macro_rules! panel_gemms {
         }
 
         panel_gemms! { $features, $many, LINES32, positions32:
-            gemm_q4_0 = panel_q4_0 <8, 3, false, false>;
-            gemm_q4_1 = panel_q4_1 <8, { -1 }, false, true>;
-            gemm_q5_0 = panel_q5_0 <4, 4, false, false>;
-            gemm_q5_1 = panel_q5_1 <4, { -1 }, false, true>;
-            gemm_q8_0 = panel_q8_0 <1, { -1 }, true, false>;
+            gemm_q4_0 = avx2_words::panel_q4_0, <8, 3, false, false>;
+            sixteen_q4_0 = avx2_sixteen::panel_q4_0, <8, 3, false, false>;
+            gemm_q4_1 = avx2_words::panel_q4_1, <8, { -1 }, false, true>;
+            sixteen_q4_1 = avx2_sixteen::panel_q4_1, <8, { -1 }, false, true>;
+            gemm_q5_0 = avx2_words::panel_q5_0, <4, 4, false, false>;
+            sixteen_q5_0 = avx2_sixteen::panel_q5_0, <4, 4, false, false>;
+            gemm_q5_1 = avx2_words::panel_q5_1, <4, { -1 }, false, true>;
+            sixteen_q5_1 = avx2_sixteen::panel_q5_1, <4, { -1 }, false, true>;
+            gemm_q8_0 = avx2_words::panel_q8_0, <1, { -1 }, true, false>;
+            sixteen_q8_0 = avx2_sixteen::panel_q8_0, <1, { -1 }, true, false>;
+            gemm_iq4_nl = avx2_panel_more::panel_iq4_nl, <1, { -1 }, true, false>;
+            gemm_mxfp4 = avx2_panel_more::panel_mxfp4, <4, 4, false, false>;
         }
         panel_gemms! { $features, $many, GROUPS32.all, positions256:
-            gemm_q4_k = panel_q4_k <8, false, { GROUPS32.all }>;
-            gemm_q5_k = panel_q5_k <4, false, { GROUPS32.all }>;
+            gemm_q4_k = avx2_words::panel_q4_k, <8, false, { GROUPS32.all }>;
+            sixteen_q4_k = avx2_sixteen::panel_q4_k, <8, false, { GROUPS32.all }>;
+            gemm_q5_k = avx2_words::panel_q5_k, <4, false, { GROUPS32.all }>;
+            sixteen_q5_k = avx2_sixteen::panel_q5_k, <4, false, { GROUPS32.all }>;
         }
         panel_gemms! { $features, $many, GROUPS16.all, positions256:
-            gemm_q6_k = panel_q6_k <2, true, { GROUPS16.all }>;
+            gemm_q6_k = avx2_words::panel_q6_k, <2, true, { GROUPS16.all }>;
+            sixteen_q6_k = avx2_sixteen::panel_q6_k, <2, true, { GROUPS16.all }>;
+        }
+
+        /// The matrix product of interleaved groups.
+        pub(super) fn sixteen(dtype: DType) -> Option<Gemm> {
+            let gemm: Gemm = match dtype {
+                DType::Q4_0 => sixteen_q4_0,
+                DType::Q4_1 => sixteen_q4_1,
+                DType::Q5_0 => sixteen_q5_0,
+                DType::Q5_1 => sixteen_q5_1,
+                DType::Q8_0 => sixteen_q8_0,
+                DType::Q4K => sixteen_q4_k,
+                DType::Q5K => sixteen_q5_k,
+                DType::Q6K => sixteen_q6_k,
+                _ => return None,
+            };
+            Some(gemm)
         }
     };
     ($features:literal, $many:literal, $lines:expr, $positions:ident: $(
-        $name:ident = $panel:ident <$($kind:tt),*>;
+        $name:ident = $panel:path, <$($kind:tt),*>;
     )*) => {$(
         #[target_feature(enable = $features)]
         pub(in crate::x86_64) fn $name(

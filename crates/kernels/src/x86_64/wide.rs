@@ -12,21 +12,6 @@ pub(super) fn each<const P: usize, T>(all: &[T], first: usize, size: usize) -> [
     parts
 }
 
-/// The first `len` of `N` parts that start `stride` apart.
-#[inline(always)]
-pub(super) fn each_to<const N: usize>(
-    all: &[f32],
-    first: usize,
-    stride: usize,
-    len: usize,
-) -> [&[f32]; N] {
-    let mut parts: [&[f32]; N] = [&[]; N];
-    for (i, part) in parts.iter_mut().enumerate() {
-        *part = &all[(first + i) * stride..][..len];
-    }
-    parts
-}
-
 /// Value `b` of each.
 #[inline(always)]
 pub(super) fn at<'a, const P: usize, T>(all: &[&'a [T]; P], b: usize) -> [&'a T; P] {

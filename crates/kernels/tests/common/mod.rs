@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Every storage type, with the places of the half scales in its block.
+/// Every storage type, with the places of the half scales in its block (MXFP4 has one byte).
 pub const TYPES: &[(DType, &[usize])] = &[
     (DType::F32, &[]),
     (DType::F16, &[]),
@@ -45,7 +45,18 @@ pub const TYPES: &[(DType, &[usize])] = &[
     (DType::Q4K, &[0, 2]),
     (DType::Q5K, &[0, 2]),
     (DType::Q6K, &[208]),
+    (DType::Q2K, &[80, 82]),
+    (DType::Q3K, &[108]),
+    (DType::IQ4NL, &[0]),
+    (DType::IQ4XS, &[0]),
+    (DType::MXFP4, &[]),
 ];
+
+/// Whether byte `i` of a block belongs to a scale in floating point.
+pub fn is_scale(dtype: DType, i: usize) -> bool {
+    let halves = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
+    halves.iter().any(|at| (*at..at + 2).contains(&i)) || (dtype == DType::MXFP4 && i == 0)
+}
 
 /// Random weights of `values` values whose scales are ordinary numbers.
 pub fn weights(random: &mut Random, dtype: DType, values: usize) -> Vec<u8> {
@@ -63,6 +74,9 @@ pub fn weights(random: &mut Random, dtype: DType, values: usize) -> Vec<u8> {
                 for at in scales.iter() {
                     let scale = recinto_quant::f32_to_f16(random.value() * 0.02);
                     block[*at..at + 2].copy_from_slice(&scale);
+                }
+                if dtype == DType::MXFP4 {
+                    block[0] = 116 + random.below(8) as u8; // 2⁻¹² … 2⁻⁵
                 }
             }
             bytes

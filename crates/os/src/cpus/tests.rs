@@ -126,3 +126,14 @@ fn this_machine_answers() {
     assert!(found.threads >= 1 && found.threads <= known, "{found:?}, {known} in all");
     assert!(found.cores <= found.visible && found.affinity.is_some_and(|n| n >= 1));
 }
+
+#[test]
+fn a_thread_can_go_last_and_no_other_follows() {
+    let mine = || rustix::process::getpriority_process(None).unwrap();
+    let before = mine();
+    let there = std::thread::spawn(move || {
+        yield_to_others().unwrap();
+        mine()
+    });
+    assert_eq!((there.join().unwrap(), mine()), (19, before));
+}

@@ -77,6 +77,8 @@ fn every_key_is_looked_up() {
         ("RECINTO_ARCH_DIR", "archs"),
         ("RECINTO_THREADS", "3"),
         ("RECINTO_LEVEL", "portable"),
+        ("RECINTO_PIN", "memory"),
+        ("RECINTO_VERIFY", "always"),
     ];
     assert!(KEYS.iter().all(|key| pairs.iter().any(|(name, _)| *name == key.variable)));
     let found = Settings::resolve_from(&Flags::default(), &environment(&pairs), dir.path());
@@ -88,6 +90,25 @@ fn every_key_is_looked_up() {
     assert_eq!(found.threads, Some(Setting { value: 3, source: at("RECINTO_THREADS") }));
     let level = Setting { value: Level::Portable, source: at("RECINTO_LEVEL") };
     assert_eq!(found.level, Some(level));
+    assert_eq!(found.pin, Some(Setting { value: Pin::Memory, source: at("RECINTO_PIN") }));
+    let verify = Setting { value: Verify::Always, source: at("RECINTO_VERIFY") };
+    assert_eq!(found.verify, Some(verify));
+}
+
+#[test]
+fn the_cache_is_in_the_users_folder() {
+    type Pairs = &'static [(&'static str, &'static str)];
+    let cases: [(&str, Pairs, Option<&str>); 6] = [
+        ("its own variable", &[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/recinto")),
+        ("home", &[("HOME", "/h/Núñez")], Some("/h/Núñez/.cache/recinto")),
+        ("no whole path", &[("XDG_CACHE_HOME", "x"), ("HOME", "/h")], Some("/h/.cache/recinto")),
+        ("empty", &[("XDG_CACHE_HOME", ""), ("HOME", "/h")], Some("/h/.cache/recinto")),
+        ("a home that is none", &[("HOME", "h")], None),
+        ("nothing", &[], None),
+    ];
+    for (name, pairs, want) in cases {
+        assert_eq!(digest_cache(&environment(pairs)), want.map(PathBuf::from), "{name}");
+    }
 }
 
 #[test]
@@ -109,6 +130,8 @@ fn faults() {
         ("no thread", "RECINTO_THREADS", "0", Kind::Setting, &["from 1 to 1024"]),
         ("word", "RECINTO_THREADS", "dos", Kind::Setting, &["from 1 to 1024"]),
         ("level", "RECINTO_LEVEL", "avx", Kind::Setting, &["unknown level `avx`", "portable"]),
+        ("pin", "RECINTO_PIN", "disk", Kind::Setting, &["RECINTO_PIN: one of off, memory is"]),
+        ("verify", "RECINTO_VERIFY", "no", Kind::Setting, &["one of cached, always is needed"]),
     ];
     for (name, key, value, kind, parts) in cases {
         let pairs = environment(&[(key, value)]);

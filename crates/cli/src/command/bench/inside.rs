@@ -1,0 +1,229 @@
+//! The measures that one opened model gives: reading a prompt, answering, memory.
+
+use std::time::{Duration, Instant};
+
+use recinto_engine::{Cost, Feed, Model, Session, SessionOptions, Stop, Want};
+use recinto_kernels::{Kernels, Level, limits};
+
+use super::measure::{PerToken, Sample};
+use crate::failure::Failure;
+
+/// Positions of the short prompt of the first-token measure.
+const SHORT: usize = 16;
+/// How long the rate of the instructions is measured.
+const SPIN: Duration = Duration::from_millis(40);
+/// Limits are measured this often at the most.
+const LIMITS: usize = 5;
+
+/// How much is read and written.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub prompt: usize,
+    pub generate: usize,
+    /// Positions before a second decode; 0 for none.
+    pub context: usize,
+    /// Sequences of a decode of many; 1 for none.
+    pub sequences: usize,
+    pub repeat: usize,
+}
+
+/// A model under measure.
+pub struct Inside<'a> {
+    pub model: &'a Model,
+    pub stop: &'a Stop,
+    pub sizes: Sizes,
+}
+
+impl Inside<'_> {
+    /// All samples.
+    pub fn samples(&self) -> Result<Vec<Sample>, Failure> {
+        let facts = self.model.facts();
+        let mut out = vec![("load", facts.load_ms), ("file", facts.bytes as f64)];
+        self.first_token()?;
+        // The digest of the weights must not run beside what is measured from here on.
+        self.model.digests()?;
+        let Sizes { prompt, context, sequences, repeat, .. } = self.sizes;
+        let mut kv = 0;
+        for _ in 0..repeat {
+            out.push(("session_first_token", self.first_token()?));
+            let (mut session, read) = self.read(prompt)?;
+            out.push(("prefill", prompt as f64 / read));
+            out.push(("decode", self.decode(&mut session)?));
+            kv = kv.max(session.kv_bytes());
+            drop(session);
+            if context > 0 {
+                let (mut session, _) = self.read(context)?;
+                out.push(("decode_context", self.decode(&mut session)?));
+                kv = kv.max(session.kv_bytes());
+            }
+            if sequences > 1 {
+                out.push(("decode_sequences", self.together()?));
+            }
+        }
+        out.push(("kv", kv as f64));
+        if let Ok(memory) = recinto_os::memory::resident() {
+            for (name, bytes) in [
+                ("resident_peak", memory.peak),
+                ("resident", memory.now),
+                ("resident_file", memory.file),
+                ("resident_own", memory.now.saturating_sub(memory.file)),
+            ] {
+                out.push((name, bytes as f64));
+            }
+        }
+        out.push(("cpu", recinto_os::usage::cpu_time().as_secs_f64()));
+        self.limits(&mut out)?;
+        Ok(out)
+    }
+
+    /// What one token of each speed costs.
+    pub fn costs(&self) -> Vec<(&'static str, PerToken)> {
+        let Sizes { prompt, generate, context, sequences, .. } = self.sizes;
+        let decode = |start: usize, sequences: usize| {
+            let steps = (start..start + generate).map(|at| {
+                let fed = vec![at..at + 1; sequences];
+                Cost::sum(&self.model.cost(&fed, 1))
+            });
+            PerToken::of(steps.fold(Cost::default(), Cost::and), generate * sequences)
+        };
+        let block = self.block();
+        let read = Cost::sum(&self.model.cost_of_prompt(0..prompt, block));
+        vec![
+            ("prefill", PerToken::of(read, prompt)),
+            ("decode", decode(prompt, 1)),
+            ("decode_context", decode(context, 1)),
+            ("decode_sequences", decode(prompt, sequences)),
+        ]
+    }
+
+    fn block(&self) -> usize {
+        let session = self.model.session(&of(1));
+        session.map_or(1, |session| session.block())
+    }
+
+    /// What this machine can do: the rate of 8-bit products of the level in use, and of reading
+    /// the weights where they lie, on as many threads as the model has and on one.
+    fn limits(&self, out: &mut Vec<Sample>) -> Result<(), Failure> {
+        let facts = self.model.facts();
+        let level = Level::from_name(facts.level).and_then(Kernels::at);
+        let bytes = self.model.file().bytes();
+        let both = [
+            (facts.threads, "int8_rate", "read_rate"),
+            (1, "int8_rate_1_thread", "read_rate_1_thread"),
+        ];
+        for _ in 0..self.sizes.repeat.min(LIMITS) {
+            let mut last = None;
+            for (threads, int8, read) in both {
+                if self.stop.stopped() {
+                    return Err(Failure::silent(crate::exit::Exit::Interrupted));
+                }
+                // One and the same where the model has one thread.
+                let rates = match last {
+                    Some((before, rates)) if before == threads => rates,
+                    _ => (
+                        level.map(|kernels| limits::int8_rate(kernels, threads, SPIN)),
+                        limits::read_rate(bytes, threads),
+                    ),
+                };
+                last = Some((threads, rates));
+                out.extend(rates.0.map(|rate| (int8, rate / 1e9)));
+                out.push((read, rates.1 / 1e9));
+            }
+        }
+        Ok(())
+    }
+
+    /// Milliseconds from a new session to its first token.
+    fn first_token(&self) -> Result<f64, Failure> {
+        let began = Instant::now();
+        let mut session = self.model.session(&of(SHORT + 1))?;
+        largest(session.feed(&ids(self.model, SHORT), Want::Last, self.stop)?);
+        Ok(began.elapsed().as_secs_f64() * 1e3)
+    }
+
+    /// A session that has read `prompt` positions, and the seconds that took.
+    fn read(&self, prompt: usize) -> Result<(Session, f64), Failure> {
+        let mut session = self.model.session(&of(prompt + self.sizes.generate))?;
+        let ids = ids(self.model, prompt);
+        let began = Instant::now();
+        largest(session.feed(&ids, Want::Last, self.stop)?);
+        let seconds = began.elapsed().as_secs_f64();
+        Ok((session, seconds))
+    }
+
+    /// Tokens a second of an answer.
+    fn decode(&self, session: &mut Session) -> Result<f64, Failure> {
+        let generate = self.sizes.generate;
+        let mut next = 0;
+        let began = Instant::now();
+        for _ in 0..generate {
+            next = largest(session.feed(&[next], Want::Last, self.stop)?);
+        }
+        Ok(generate as f64 / began.elapsed().as_secs_f64())
+    }
+
+    /// Tokens a second, of all together, when many sessions are served in one step.
+    fn together(&self) -> Result<f64, Failure> {
+        let Sizes { prompt, generate, sequences, .. } = self.sizes;
+        // One prompt, read once: the others share its keys and values.
+        let (first, _) = self.read(prompt)?;
+        let mut sessions = Vec::with_capacity(sequences);
+        for _ in 1..sequences {
+            sessions.push(first.fork()?);
+        }
+        sessions.push(first);
+        let mut batch = self.model.batch(sequences.clamp(1, 4096))?;
+        let mut next = vec![[0]; sequences];
+        let began = Instant::now();
+        for _ in 0..generate {
+            let fed = sessions.iter_mut().zip(&next);
+            let mut feeds: Vec<Feed<'_>> =
+                fed.map(|(session, ids)| Feed { session, ids, want: Want::Last }).collect();
+            self.model.step(&mut batch, &mut feeds, self.stop)?;
+            for (i, next) in next.iter_mut().enumerate() {
+                *next = [largest(batch.logits(i))];
+            }
+        }
+        Ok((generate * sequences) as f64 / began.elapsed().as_secs_f64())
+    }
+}
+
+/// A session with this much room.
+pub fn of(positions: usize) -> SessionOptions {
+    SessionOptions { context: Some(positions), ..SessionOptions::default() }
+}
+
+/// The same ids each time, from all over the vocabulary.
+pub fn ids(model: &Model, count: usize) -> Vec<u32> {
+    let vocabulary = model.program().vocabulary as u64;
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        // xorshift, Marsaglia 2003.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % vocabulary) as u32
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The id of the largest logit, the lower one of equals.
+pub fn largest(logits: &[f32]) -> u32 {
+    let mut best = 0;
+    for (id, value) in logits.iter().enumerate() {
+        if *value > logits[best] {
+            best = id;
+        }
+    }
+    best as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lower_one_of_equals() {
+        assert_eq!(largest(&[1.0, 3.0, 3.0, f32::NEG_INFINITY]), 1);
+    }
+}

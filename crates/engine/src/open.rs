@@ -1,0 +1,95 @@
+//! How a model is opened: what it runs on, where its weights lie, which digests are believed.
+
+use std::path::PathBuf;
+
+use recinto_kernels::Level;
+
+/// How a model is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// A folder whose arch files are added to the built-in ones, or replace them by name.
+    pub arch_dir: Option<PathBuf>,
+    /// Metadata keys to let pass although no line of the arch file reads them; recorded in
+    /// receipts.
+    pub allow_keys: Vec<String>,
+    /// Threads to compute with; `None` follows affinity, control groups and physical cores.
+    pub threads: Option<usize>,
+    /// CPU level to compute with; `None` takes the best one this CPU has. No bit depends on it.
+    pub level: Option<Level>,
+    /// Keep buffers that hold text, ids, keys and values out of the swap.
+    pub lock_memory: bool,
+    /// The model's name as it was asked for, for receipts; the path when `None`.
+    pub name: Option<String>,
+    /// Whether the weights are copied into this process before anything is computed.
+    pub pin: Pin,
+    /// Whether a digest that is known from an earlier run may stand for one of this run.
+    pub verify: Verify,
+    /// A folder in which digests are remembered by the file's identity; it is made where it is
+    /// missing. `None`, the default, reads none and writes none: the library writes no file that
+    /// nobody asked for.
+    pub digest_cache: Option<PathBuf>,
+}
+
+/// Where the weights lie while the model is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// In the mapped file. The digest is computed beside the first prompt; text may come before
+    /// it is there.
+    #[default]
+    Off,
+    /// In a private copy in large pages, hashed as it is made and read-only afterwards: the
+    /// digest is that of the very bytes that compute, and it is there before the first token.
+    Memory,
+}
+
+/// Which digests of the weights are believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// One that [`OpenOptions::digest_cache`] has for the same device, inode, size and times
+    /// counts, and is reported as cached.
+    #[default]
+    Cached,
+    /// Only one that this run computed; the cache is neither read nor written.
+    Always,
+}
+
+impl Pin {
+    const NAMES: &[(&str, Pin)] = &[("off", Pin::Off), ("memory", Pin::Memory)];
+
+    /// Name as in settings.
+    pub fn name(self) -> &'static str {
+        Pin::NAMES[self as usize].0
+    }
+
+    /// Every choice.
+    pub fn all() -> impl Iterator<Item = Pin> {
+        Pin::NAMES.iter().map(|row| row.1)
+    }
+}
+
+impl Verify {
+    const NAMES: &[(&str, Verify)] = &[("cached", Verify::Cached), ("always", Verify::Always)];
+
+    /// Name as in settings.
+    pub fn name(self) -> &'static str {
+        Verify::NAMES[self as usize].0
+    }
+
+    /// Every choice.
+    pub fn all() -> impl Iterator<Item = Verify> {
+        Verify::NAMES.iter().map(|row| row.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_variants() {
+        let pins: Vec<&str> = Pin::all().map(Pin::name).collect();
+        assert_eq!(pins, ["off", "memory"]);
+        let verifies: Vec<&str> = Verify::all().map(Verify::name).collect();
+        assert_eq!(verifies, ["cached", "always"]);
+    }
+}

@@ -1,0 +1,341 @@
+//! What this machine can do at the most: the rates that measured speeds are held against.
+//!
+//! Each is a loop that does nothing else: sums of 8-bit products that never leave the registers,
+//! and reading bytes once, in order, a contiguous part a thread. Threads are started for the call
+//! and are not those of a pool, so nothing of ours can slow them down.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use crate::level::{Kernels, Level};
+
+/// How long [`read_rate`] reads at least; small inputs are read several times.
+const READ: Duration = Duration::from_millis(30);
+
+/// Turns of a loop between two looks at the clock.
+const TURNS: u64 = 20_000;
+
+/// Multiplications and additions of 8-bit numbers a second that `threads` threads reach with the
+/// instructions of the level, for at least `time`. Each product counts as two operations.
+///
+/// The sequence is the one with the fewest instructions a product. With AVX2 that is a product of
+/// pairs added up in 16 bits, as kernels of 4- and 5-bit weights do it for a few steps at a time;
+/// widening the sums to 32 bits is left out. The portable level has no instruction of its own:
+/// there it is what the compiler makes of a plain loop.
+pub fn int8_rate(kernels: Kernels, threads: usize, time: Duration) -> f64 {
+    let (turn, operations) = spin_of(kernels.level());
+    let (turns, seconds) = together(threads, |_| {
+        let (began, mut turns) = (Instant::now(), 0);
+        while began.elapsed() < time {
+            turn(TURNS);
+            turns += TURNS;
+        }
+        turns
+    });
+    turns as f64 * operations / seconds
+}
+
+/// Bytes a second at which `threads` threads read `bytes` where they lie, the better of plain
+/// reading and reading with prefetch; 0 for no bytes. The first pass, which brings in pages, is
+/// not counted.
+pub fn read_rate(bytes: &[u8], threads: usize) -> f64 {
+    if bytes.is_empty() {
+        return 0.0;
+    }
+    black_box(sum(bytes));
+    plain_rate(bytes, threads).max(ahead_rate(bytes, threads))
+}
+
+fn plain_rate(bytes: &[u8], threads: usize) -> f64 {
+    passes(bytes, threads, sum)
+}
+
+fn passes(bytes: &[u8], threads: usize, read: fn(&[u8]) -> u64) -> f64 {
+    let part = bytes.len().div_ceil(threads.max(1)).next_multiple_of(64);
+    let (read, seconds) = together(threads, |thread| {
+        let part = bytes.chunks(part).nth(thread).unwrap_or(&[]);
+        let (began, mut count) = (Instant::now(), 0);
+        while !part.is_empty() && (count == 0 || began.elapsed() < READ) {
+            black_box(read(black_box(part)));
+            count += part.len() as u64;
+        }
+        count
+    });
+    read as f64 / seconds
+}
+
+/// Runs `work` on `threads` threads at once: the sum of what it gives, and the seconds of the
+/// longest one.
+fn together(threads: usize, work: impl Fn(usize) -> u64 + Sync) -> (u64, f64) {
+    let threads = threads.max(1);
+    let (barrier, work) = (&Barrier::new(threads), &work);
+    let timed = move |thread: usize| {
+        barrier.wait();
+        let began = Instant::now();
+        (work(thread), began.elapsed().as_secs_f64())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|n| scope.spawn(move || timed(n))).collect();
+        let first = timed(0);
+        let ends = others.into_iter().map(|t| t.join().unwrap_or_default());
+        ends.fold(first, |(sum, most), (n, time)| (sum + n, f64::max(most, time)))
+    })
+}
+
+/// The sum of all words: what reading everything costs when nothing is computed.
+fn sum(bytes: &[u8]) -> u64 {
+    let (lines, rest) = bytes.as_chunks::<64>();
+    let mut sums = [0u64; 8];
+    for line in lines {
+        for (sum, word) in sums.iter_mut().zip(line.as_chunks::<8>().0) {
+            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+        }
+    }
+    let rest = rest.iter().fold(0u64, |a, b| a.wrapping_add(u64::from(*b)));
+    sums.iter().fold(rest, |a, b| a.wrapping_add(*b))
+}
+
+/// One turn of the plain loop: this many products.
+const PLAIN: usize = 256;
+
+fn plain(turns: u64) {
+    let (mut a, b) = ([3i8; PLAIN], black_box([5i8; PLAIN]));
+    let mut total = 0i32;
+    for _ in 0..turns.div_ceil(16) {
+        let a = black_box(&mut a);
+        let products = a.iter().zip(&b).map(|(x, y)| i32::from(*x) * i32::from(*y));
+        total = total.wrapping_add(products.sum::<i32>());
+    }
+    black_box(total);
+}
+
+/// A loop of some turns, and the operations of one turn.
+type Spin = (fn(u64), f64);
+
+/// The loop of a level; a new level names the instructions that multiply its bytes.
+fn spin_of(level: Level) -> Spin {
+    match level {
+        Level::Portable => (plain, 2.0 * PLAIN as f64 / 16.0),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => (x86_64::pairs, 6.0 * 64.0),
+        #[cfg(target_arch = "x86_64")]
+        Level::AvxVnni => (x86_64::fours_of_32, 12.0 * 64.0),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => (x86_64::pairs_of_64, 6.0 * 128.0),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512Vnni => (x86_64::fours, 12.0 * 128.0),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => (plain, 2.0 * PLAIN as f64 / 16.0),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn ahead_rate(bytes: &[u8], threads: usize) -> f64 {
+    passes(bytes, threads, x86_64::sum_ahead)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ahead_rate(_: &[u8], _: usize) -> f64 {
+    0.0
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::asm;
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    /// Bytes of one stretch, and how far ahead of it memory is asked for.
+    const STRETCH: usize = 4096;
+
+    /// As [`super::sum`], each line asked for a stretch before it is read.
+    pub(super) fn sum_ahead(bytes: &[u8]) -> u64 {
+        let mut all = 0u64;
+        for stretch in bytes.chunks(STRETCH) {
+            for line in stretch.chunks(64) {
+                let ahead = line.as_ptr().wrapping_add(STRETCH);
+                // SAFETY: a prefetch reads nothing and faults nowhere, whatever the address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
+            }
+            all = all.wrapping_add(super::sum(stretch));
+        }
+        all
+    }
+
+    /// Six independent chains of `vpmaddubsw` and `vpaddw` on 32 bytes.
+    pub(super) fn pairs(turns: u64) {
+        // SAFETY: called for levels with AVX2 only. Registers only, all of them named below, no
+        // memory, no stack; the loop ends after `turns` turns, of which there is at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastb ymm12, xmm12",
+                "vmovdqa ymm13, ymm12",
+                "2:",
+                "vpmaddubsw ymm6, ymm12, ymm13",
+                "vpmaddubsw ymm7, ymm12, ymm13",
+                "vpmaddubsw ymm8, ymm12, ymm13",
+                "vpmaddubsw ymm9, ymm12, ymm13",
+                "vpmaddubsw ymm10, ymm12, ymm13",
+                "vpmaddubsw ymm11, ymm12, ymm13",
+                "vpaddw ymm0, ymm0, ymm6",
+                "vpaddw ymm1, ymm1, ymm7",
+                "vpaddw ymm2, ymm2, ymm8",
+                "vpaddw ymm3, ymm3, ymm9",
+                "vpaddw ymm4, ymm4, ymm10",
+                "vpaddw ymm5, ymm5, ymm11",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 3u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+
+    /// Twelve independent chains of `vpdpbusd` on 64 bytes.
+    pub(super) fn fours(turns: u64) {
+        // SAFETY: called for levels with AVX-512 VNNI only. Registers only, all of them named
+        // below, no memory, no stack; the loop ends after `turns` turns, at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastd zmm12, xmm12",
+                "vmovdqa64 zmm13, zmm12",
+                "2:",
+                "vpdpbusd zmm0, zmm12, zmm13",
+                "vpdpbusd zmm1, zmm12, zmm13",
+                "vpdpbusd zmm2, zmm12, zmm13",
+                "vpdpbusd zmm3, zmm12, zmm13",
+                "vpdpbusd zmm4, zmm12, zmm13",
+                "vpdpbusd zmm5, zmm12, zmm13",
+                "vpdpbusd zmm6, zmm12, zmm13",
+                "vpdpbusd zmm7, zmm12, zmm13",
+                "vpdpbusd zmm8, zmm12, zmm13",
+                "vpdpbusd zmm9, zmm12, zmm13",
+                "vpdpbusd zmm10, zmm12, zmm13",
+                "vpdpbusd zmm11, zmm12, zmm13",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 0x0102_0304u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+
+    /// Twelve independent chains of `vpdpbusd` on 32 bytes, as AVX-VNNI encodes them.
+    pub(super) fn fours_of_32(turns: u64) {
+        // SAFETY: called for levels with AVX-VNNI only. Registers only, all of them named below,
+        // no memory, no stack; the loop ends after `turns` turns, at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastd ymm12, xmm12",
+                "vmovdqa ymm13, ymm12",
+                "2:",
+                "{{vex}} vpdpbusd ymm0, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm1, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm2, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm3, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm4, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm5, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm6, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm7, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm8, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm9, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm10, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm11, ymm12, ymm13",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 0x0102_0304u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+
+    /// Six independent chains of `vpmaddubsw` and `vpaddw` on 64 bytes.
+    pub(super) fn pairs_of_64(turns: u64) {
+        // SAFETY: called for levels with AVX-512 only. Registers only, all of them named below, no
+        // memory, no stack; the loop ends after `turns` turns, of which there is at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastb zmm12, xmm12",
+                "vmovdqa64 zmm13, zmm12",
+                "2:",
+                "vpmaddubsw zmm6, zmm12, zmm13",
+                "vpmaddubsw zmm7, zmm12, zmm13",
+                "vpmaddubsw zmm8, zmm12, zmm13",
+                "vpmaddubsw zmm9, zmm12, zmm13",
+                "vpmaddubsw zmm10, zmm12, zmm13",
+                "vpmaddubsw zmm11, zmm12, zmm13",
+                "vpaddw zmm0, zmm0, zmm6",
+                "vpaddw zmm1, zmm1, zmm7",
+                "vpaddw zmm2, zmm2, zmm8",
+                "vpaddw zmm3, zmm3, zmm9",
+                "vpaddw zmm4, zmm4, zmm10",
+                "vpaddw zmm5, zmm5, zmm11",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 3u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_of_this_cpu_has_a_rate() {
+        for kernels in Kernels::available() {
+            for threads in [0, 1, 2] {
+                let rate = int8_rate(kernels, threads, Duration::from_millis(5));
+                assert!(rate > 1e8 && rate < 1e14, "{kernels:?}, {threads} threads: {rate}");
+            }
+        }
+        let rate = |level| {
+            let rate = |k| int8_rate(k, 1, Duration::from_millis(20));
+            Kernels::at(level).map(rate)
+        };
+        if let (Some(slow), Some(fast)) = (rate(Level::Portable), rate(Level::Avx2)) {
+            assert!(fast > slow, "{slow} {fast}");
+        }
+    }
+
+    #[test]
+    fn reading_has_a_rate() {
+        for len in [0, 1, 63, 64, 100_000, 1 << 20] {
+            let bytes = vec![7u8; len];
+            for threads in [1, 2, 3] {
+                let rate = read_rate(&bytes, threads);
+                assert_eq!(rate > 0.0, len > 0, "{len} bytes, {threads} threads: {rate}");
+                assert!(rate.is_finite(), "{len} bytes, {threads} threads");
+            }
+            #[cfg(target_arch = "x86_64")]
+            assert_eq!(x86_64::sum_ahead(&bytes), sum(&bytes), "{len}");
+        }
+        assert_eq!(sum(&[1; 65]), 0x0101_0101_0101_0101 * 8 + 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! Q2_K and Q3_K, pairs of bits in groups of 16 (AVX2): the numbers and scales, and rows against
+//! one position.
+
+use std::arch::x86_64::*;
+
+use super::avx2_dot256::{group, spread};
+use super::avx2_lanes::*;
+use crate::acts::{Acts, SUMS};
+
+/// How far ahead of the block in hand memory is asked for.
+const AHEAD: usize = 1024;
+
+/// 64 bytes of pairs as eight groups of 32 numbers 0 … 3.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn twos(bytes: &[u8; 64]) -> [__m256i; 8] {
+    let (a, b) = (load(part(bytes, 0)), load(part(bytes, 32)));
+    let low = |x| _mm256_and_si256(x, _mm256_set1_epi8(3));
+    [
+        low(a),
+        low(_mm256_srli_epi16::<2>(a)),
+        low(_mm256_srli_epi16::<4>(a)),
+        low(_mm256_srli_epi16::<6>(a)),
+        low(b),
+        low(_mm256_srli_epi16::<2>(b)),
+        low(_mm256_srli_epi16::<4>(b)),
+        low(_mm256_srli_epi16::<6>(b)),
+    ]
+}
+
+/// The numbers 0 … 3 of a Q2_K block.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn numbers_2(block: &[u8; 84]) -> [__m256i; 8] {
+    twos(part(block, 16))
+}
+
+/// The numbers 0 … 7 of a Q3_K block: 4 too large.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn numbers_3(block: &[u8; 110]) -> [__m256i; 8] {
+    let (n, x) = (twos(part(block, 32)), load(part(block, 0)));
+    let with = |n, x| _mm256_or_si256(n, _mm256_and_si256(x, _mm256_set1_epi8(4)));
+    [
+        with(n[0], _mm256_slli_epi16::<2>(x)),
+        with(n[1], _mm256_slli_epi16::<1>(x)),
+        with(n[2], x),
+        with(n[3], _mm256_srli_epi16::<1>(x)),
+        with(n[4], _mm256_srli_epi16::<2>(x)),
+        with(n[5], _mm256_srli_epi16::<3>(x)),
+        with(n[6], _mm256_srli_epi16::<4>(x)),
+        with(n[7], _mm256_srli_epi16::<5>(x)),
+    ]
+}
+
+/// Sixteen scales and sixteen minima of Q2_K, bytes 0 … 15.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn scale_min_2(block: &[u8; 84]) -> (__m128i, __m128i) {
+    let (both, mask) = (load16(part(block, 0)), _mm_set1_epi8(15));
+    (_mm_and_si128(both, mask), _mm_and_si128(_mm_srli_epi16::<4>(both), mask))
+}
+
+/// Sixteen scales of Q3_K, bytes −32 … 31.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn scales_3(block: &[u8; 110]) -> __m128i {
+    let low = u64::from_le_bytes(*part(block, 96));
+    let high = u32::from_le_bytes(*part(block, 104));
+    // Upper pairs of four scales each, from bits `2i` of the four bytes.
+    let pairs = |i: u32| u64::from(high >> (2 * i) & 0x0303_0303) << 4;
+    let halves = |x: u64| x & 0x0f0f_0f0f_0f0f_0f0f;
+    let first = halves(low) | pairs(0) | pairs(1) << 32;
+    let last = halves(low >> 4) | pairs(2) | pairs(3) << 32;
+    _mm_sub_epi8(_mm_set_epi64x(last as i64, first as i64), _mm_set1_epi8(32))
+}
+
+/// Partial sums of numbers times activations times the scales of 16 values each. A pair is at most
+/// 2 · 7 · 127 = 1778.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn scaled(numbers: [__m256i; 8], scales: __m128i, q: &[i8; 256]) -> __m256i {
+    // Even scales in the lower half, odd ones in the upper: a group of 32 has one of each.
+    let apart = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    let split = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, apart));
+    let mut total = _mm256_setzero_si256();
+    macro_rules! groups {
+        ($($j:literal)*) => {$(
+            let pairs = _mm256_maddubs_epi16(numbers[$j], group(q, $j));
+            total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, spread::<$j>(split)));
+        )*};
+    }
+    groups!(0 1 2 3 4 5 6 7);
+    total
+}
+
+/// Partial sums of sixteen factors times the activations' sums over 16 values each.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn weighed(factors: __m128i, sums: &[i16; SUMS]) -> __m256i {
+    let sums = load_i16(sums.first_chunk().expect("16 sums"));
+    _mm256_madd_epi16(_mm256_cvtepi8_epi16(factors), sums)
+}
+
+/// Partial sums of a Q3_K block: of numbers 0 … 7, then 4 · Σ sc · Σ q taken off.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sums_3(block: &[u8; 110], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
+    let scales = scales_3(block);
+    let offset = _mm256_slli_epi32::<2>(weighed(scales, sums));
+    _mm256_sub_epi32(scaled(numbers_3(block), scales, q), offset)
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_q2_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
+    let (d4s, d_rest) = a.d.as_chunks::<4>();
+    let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
+    for r in 0..out.len() {
+        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
+        let (fours, rest) = row.as_chunks::<84>().0.as_chunks::<4>();
+        let mut acc = _mm_setzero_ps();
+        // By index: the library's zip is not inlined here.
+        for b in 0..fours.len() {
+            let (blocks, q, s) = (&fours[b], &q4s[b], &s4s[b]);
+            let mut isum = [_mm256_setzero_si256(); 4];
+            let mut msum = [_mm256_setzero_si256(); 4];
+            for i in 0..4 {
+                ahead(&blocks[i], AHEAD);
+                ahead(&blocks[i], AHEAD + 64);
+                let (scales, minima) = scale_min_2(&blocks[i]);
+                isum[i] = scaled(numbers_2(&blocks[i]), scales, &q[i]);
+                msum[i] = weighed(minima, &s[i]);
+            }
+            let d = load4(&d4s[b]);
+            let scale = _mm_mul_ps(halves(blocks, 80), d);
+            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
+            let scale = _mm_mul_ps(halves(blocks, 82), d);
+            acc = _mm_fnmadd_ps(_mm_cvtepi32_ps(sums(msum)), scale, acc);
+        }
+        let mut acc = array4(acc);
+        for (i, block) in rest.iter().enumerate() {
+            let (scales, minima) = scale_min_2(block);
+            let isum = sum(scaled(numbers_2(block), scales, &q_rest[i])) as f32;
+            let msum = sum(weighed(minima, &s_rest[i])) as f32;
+            acc[i] = isum.mul_add(half(block, 80) * d_rest[i], acc[i]);
+            acc[i] = (-msum).mul_add(half(block, 82) * d_rest[i], acc[i]);
+        }
+        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_q3_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
+    let (d4s, d_rest) = a.d.as_chunks::<4>();
+    let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
+    for r in 0..out.len() {
+        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
+        let (fours, rest) = row.as_chunks::<110>().0.as_chunks::<4>();
+        let mut acc = _mm_setzero_ps();
+        for b in 0..fours.len() {
+            let (blocks, q, s) = (&fours[b], &q4s[b], &s4s[b]);
+            let mut isum = [_mm256_setzero_si256(); 4];
+            for i in 0..4 {
+                ahead(&blocks[i], AHEAD);
+                ahead(&blocks[i], AHEAD + 64);
+                isum[i] = sums_3(&blocks[i], &q[i], &s[i]);
+            }
+            let scale = _mm_mul_ps(halves(blocks, 108), load4(&d4s[b]));
+            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
+        }
+        let mut acc = array4(acc);
+        for (i, block) in rest.iter().enumerate() {
+            let isum = sum(sums_3(block, &q_rest[i], &s_rest[i])) as f32;
+            acc[i] = isum.mul_add(half(block, 108) * d_rest[i], acc[i]);
+        }
+        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+    }
+}
