@@ -46,7 +46,8 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub threads: Option<String>,
 
-    /// CPU level: portable, avx2, avx512-vnni [variable: RECINTO_LEVEL] [default: the best]
+    /// CPU level: portable, avx2, avx-vnni, avx512, avx512-vnni [variable: RECINTO_LEVEL]
+    /// [default: the best]
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<String>,
 

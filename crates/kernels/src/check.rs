@@ -38,8 +38,16 @@ pub(crate) fn agrees(table: &Table) -> bool {
     }
     let slow = Table::portable();
     let mut bytes = Bytes(1);
-    LAYOUTS.iter().all(|row| products_agree(table, slow, row.dtype, &mut bytes))
-        && points_agree(table, slow, &mut bytes)
+    LAYOUTS.iter().all(|row| {
+        // Many positions of few blocks, and one of so many that a level's longest step is used.
+        let (few, many) = match row.dtype.layout().form {
+            Form::F32 => (37, 37),
+            Form::A32 => (2 * 32, 9 * 32),
+            Form::B256 => (256, 5 * 256),
+        };
+        products_agree(table, slow, row.dtype, few, N, &mut bytes)
+            && products_agree(table, slow, row.dtype, many, 1, &mut bytes)
+    }) && points_agree(table, slow, &mut bytes)
         && attention_agrees(table, slow, &mut bytes)
 }
 
@@ -71,21 +79,24 @@ fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     all
 }
 
-fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) -> bool {
+/// `n` positions of `cols` values.
+fn products_agree(
+    table: &Table,
+    slow: &Table,
+    dtype: DType,
+    cols: usize,
+    n: usize,
+    bytes: &mut Bytes,
+) -> bool {
     let form = dtype.layout().form;
-    let (cols, each) = match form {
-        Form::F32 => (37, 1),
-        Form::A32 => (5 * 32, 32),
-        Form::B256 => (256, 256),
-    };
-    let blocks = cols / each;
-    let mut x = bytes.values(N * cols);
+    let blocks = cols / dtype.layout().values;
+    let mut x = bytes.values(n * cols);
     x[..cols].fill(1.0); // the largest sums
-    let (mut q, mut d) = (vec![0; N * cols], vec![0.0; N * blocks]);
-    let (mut s, mut sums) = (vec![0; 2 * N * blocks], vec![0; N * blocks * SUMS]);
+    let (mut q, mut d) = (vec![0; n * cols], vec![0.0; n * blocks]);
+    let (mut s, mut sums) = (vec![0; 2 * n * blocks], vec![0; n * blocks * SUMS]);
     match form {
         Form::F32 => {}
-        Form::A32 => (0..N).for_each(|p| {
+        Form::A32 => (0..n).for_each(|p| {
             let (x, q) = (&x[p * cols..][..cols], &mut q[p * cols..][..cols]);
             let (d, s) = (&mut d[p * blocks..][..blocks], &mut s[2 * p * blocks..][..2 * blocks]);
             slow.quantize_a32(x, q, d, s);
@@ -93,14 +104,14 @@ fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) 
         Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
     }
     let acts = match form {
-        Form::F32 => Acts::plain(N, cols, &x),
-        Form::A32 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
-        Form::B256 => Acts { n: N, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
+        Form::F32 => Acts::plain(n, cols, &x),
+        Form::A32 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &s, sums: &[] },
+        Form::B256 => Acts { n, cols, blocks, x: &[], q: &q, d: &d, s: &[], sums: &sums },
     };
     let all = weights(dtype, cols, bytes);
     let stride = all.len() / TILE;
     let rows = &all[..ROWS * stride];
-    let mut want = vec![0.0; N * TILE];
+    let mut want = vec![0.0; n * TILE];
     let mut got = want.clone();
     let mut work = Work::default();
     slow.gemm(dtype, rows, stride, &acts, &mut work, &mut want);
@@ -111,7 +122,7 @@ fn products_agree(table: &Table, slow: &Table, dtype: DType, bytes: &mut Bytes) 
     if interleaved {
         table.gemm_interleaved(dtype, &group, &acts, &mut work, &mut beside);
     }
-    (0..N).all(|p| {
+    (0..n).all(|p| {
         let want = &want[p * TILE..p * TILE + ROWS];
         if interleaved {
             let mut dots = [0.0; TILE];
@@ -169,37 +180,46 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
 }
 
 fn attention_agrees(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
-    // A head that neither 16 columns nor a group of bytes divides.
-    const DIM: usize = 34;
+    // Heads that neither 16 columns nor a group of bytes divides.
+    const KEY: usize = 34;
+    const VALUE: usize = 82;
     let (from, stride) = (16, PAGE);
-    let q = bytes.values(6 * DIM);
+    let q = bytes.values(6 * VALUE);
     let halves = |bytes: &mut Bytes, len: usize| -> Vec<u16> {
         let half = |x: &f32| u16::from_le_bytes(recinto_quant::f32_to_f16(*x));
         bytes.values(len).iter().map(half).collect()
     };
     let words: Vec<u16> =
-        bytes.values(DIM * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-    let smaller = halves(bytes, DIM * PAGE);
-    let codes: Vec<i8> = (0..DIM * PAGE).map(|_| (bytes.next() % 255) as u8 as i8).collect();
-    let scales = halves(bytes, DIM.div_ceil(GROUP) * PAGE);
+        bytes.values(VALUE * PAGE).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+    let smaller = halves(bytes, VALUE * PAGE);
+    let codes: Vec<i8> = (0..VALUE * PAGE).map(|_| (bytes.next() % 255) as u8 as i8).collect();
+    let scales = halves(bytes, VALUE.div_ceil(GROUP) * PAGE);
     let bytes = Stored::Q8 { codes: &codes, scales: &scales };
     // Every number of queries that share what is loaded.
     let all: [(Stored<'_>, &[usize]); 3] =
         [(Stored::Bf16(&words), &[1, 2, 3, 4, 5, 6]), (Stored::F16(&smaller), &[3]), (bytes, &[5])];
     let mut runs = all.into_iter().flat_map(|(kv, many)| many.iter().map(move |n| (kv, *n)));
     runs.all(|(kv, queries)| {
-        let (q, key_dim, value_dim, scale) = (&q[..queries * DIM], DIM, DIM, 0.3);
-        // One query takes more positions at a time than several.
-        let to = if queries == 1 { 80 } else { 48 };
-        let scores = Scores { q, queries, key_dim, k: kv, from, to, scale, stride };
+        let (keys, scale) = (&q[..queries * KEY], 0.3);
+        let k = match kv {
+            Stored::Bf16(all) => Stored::Bf16(&all[..KEY * PAGE]),
+            Stored::F16(all) => Stored::F16(&all[..KEY * PAGE]),
+            Stored::Q8 { codes, scales } => Stored::Q8 {
+                codes: &codes[..KEY * PAGE],
+                scales: &scales[..KEY.div_ceil(GROUP) * PAGE],
+            },
+        };
+        // One or two queries take more positions at a time than several; and some more.
+        let to = if queries <= 2 { 96 } else { 64 };
+        let scores = Scores { q: keys, queries, key_dim: KEY, k, from, to, scale, stride };
         let (mut got, mut want) = (vec![0.0; queries * PAGE], vec![0.0; queries * PAGE]);
         table.scores(&scores, &mut got);
         slow.scores(&scores, &mut want);
         if !same(&got, &want) {
             return false;
         }
-        let (from, to) = (19, 46);
-        let weigh = Weigh { e: &want, stride, queries, v: kv, value_dim, from, to };
+        let (q, from, to) = (&q[..queries * VALUE], 19, 30);
+        let weigh = Weigh { e: &want, stride, queries, v: kv, value_dim: VALUE, from, to };
         let (mut got, mut want) = (q.to_vec(), q.to_vec());
         table.weigh(&weigh, &mut got);
         slow.weigh(&weigh, &mut want);

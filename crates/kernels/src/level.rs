@@ -10,13 +10,22 @@ pub enum Level {
     Portable,
     /// x86-64 with AVX2, FMA and F16C.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, VL, DQ and VNNI.
+    /// AVX2 and AVX-VNNI.
+    AvxVnni,
+    /// x86-64 with AVX-512 F, BW, VL and DQ.
+    Avx512,
+    /// AVX-512 and its VNNI.
     Avx512Vnni,
 }
 
 /// Name and variant of every level, slowest first.
-const NAMES: &[(&str, Level)] =
-    &[("portable", Level::Portable), ("avx2", Level::Avx2), ("avx512-vnni", Level::Avx512Vnni)];
+const NAMES: &[(&str, Level)] = &[
+    ("portable", Level::Portable),
+    ("avx2", Level::Avx2),
+    ("avx-vnni", Level::AvxVnni),
+    ("avx512", Level::Avx512),
+    ("avx512-vnni", Level::Avx512Vnni),
+];
 
 impl Level {
     /// Name as in options, receipts and error texts.

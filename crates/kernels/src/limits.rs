@@ -120,6 +120,10 @@ fn spin_of(level: Level) -> Spin {
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => (x86_64::pairs, 6.0 * 64.0),
         #[cfg(target_arch = "x86_64")]
+        Level::AvxVnni => (x86_64::fours_of_32, 12.0 * 64.0),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => (x86_64::pairs_of_64, 6.0 * 128.0),
+        #[cfg(target_arch = "x86_64")]
         Level::Avx512Vnni => (x86_64::fours, 12.0 * 128.0),
         #[cfg(not(target_arch = "x86_64"))]
         _ => (plain, 2.0 * PLAIN as f64 / 16.0),
@@ -219,6 +223,76 @@ mod x86_64 {
                 "jnz 2b",
                 "vzeroupper",
                 seed = in(reg) 0x0102_0304u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+
+    /// Twelve independent chains of `vpdpbusd` on 32 bytes, as AVX-VNNI encodes them.
+    pub(super) fn fours_of_32(turns: u64) {
+        // SAFETY: called for levels with AVX-VNNI only. Registers only, all of them named below,
+        // no memory, no stack; the loop ends after `turns` turns, at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastd ymm12, xmm12",
+                "vmovdqa ymm13, ymm12",
+                "2:",
+                "{{vex}} vpdpbusd ymm0, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm1, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm2, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm3, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm4, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm5, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm6, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm7, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm8, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm9, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm10, ymm12, ymm13",
+                "{{vex}} vpdpbusd ymm11, ymm12, ymm13",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 0x0102_0304u32,
+                turns = inout(reg) turns.max(1) => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
+                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
+                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
+                options(nomem, nostack),
+            );
+        }
+    }
+
+    /// Six independent chains of `vpmaddubsw` and `vpaddw` on 64 bytes.
+    pub(super) fn pairs_of_64(turns: u64) {
+        // SAFETY: called for levels with AVX-512 only. Registers only, all of them named below, no
+        // memory, no stack; the loop ends after `turns` turns, of which there is at least one.
+        unsafe {
+            asm!(
+                "vmovd xmm12, {seed:e}",
+                "vpbroadcastb zmm12, xmm12",
+                "vmovdqa64 zmm13, zmm12",
+                "2:",
+                "vpmaddubsw zmm6, zmm12, zmm13",
+                "vpmaddubsw zmm7, zmm12, zmm13",
+                "vpmaddubsw zmm8, zmm12, zmm13",
+                "vpmaddubsw zmm9, zmm12, zmm13",
+                "vpmaddubsw zmm10, zmm12, zmm13",
+                "vpmaddubsw zmm11, zmm12, zmm13",
+                "vpaddw zmm0, zmm0, zmm6",
+                "vpaddw zmm1, zmm1, zmm7",
+                "vpaddw zmm2, zmm2, zmm8",
+                "vpaddw zmm3, zmm3, zmm9",
+                "vpaddw zmm4, zmm4, zmm10",
+                "vpaddw zmm5, zmm5, zmm11",
+                "dec {turns}",
+                "jnz 2b",
+                "vzeroupper",
+                seed = in(reg) 3u32,
                 turns = inout(reg) turns.max(1) => _,
                 out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
                 out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,

@@ -168,9 +168,9 @@ impl Table {
         match level {
             Level::Portable => Some(Table::portable()),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 | Level::Avx512Vnni => crate::x86_64::table(level),
+            _ => crate::x86_64::table(level),
             #[cfg(not(target_arch = "x86_64"))]
-            Level::Avx2 | Level::Avx512Vnni => None,
+            _ => None,
         }
     }
 

@@ -12,16 +12,16 @@ use crate::page::{GROUP, LANES, PAGE, Stored, key_at, value_at};
 use crate::table::{Scores, Weigh};
 
 /// Queries of one register tile: twelve sums, two vectors of what is stored, one query.
-const MOST: usize = 6;
+pub(super) const MOST: usize = 6;
 
-const BF16: u8 = 0;
-const F16: u8 = 1;
-const Q8: u8 = 2;
+pub(super) const BF16: u8 = 0;
+pub(super) const F16: u8 = 1;
+pub(super) const Q8: u8 = 2;
 
 /// What is stored, by one of the constants above: words or codes, the other empty.
-struct Source<'a> {
-    words: &'a [u16],
-    codes: &'a [i8],
+pub(super) struct Source<'a> {
+    pub words: &'a [u16],
+    pub codes: &'a [i8],
 }
 
 /// Sixteen stored numbers from `at` as two vectors: even and odd ones for [`BF16`], else the
@@ -51,12 +51,12 @@ fn two<const KIND: u8>(from: &Source<'_>, at: usize) -> [__m256; 2] {
 }
 
 /// Stored numbers between what is weighed and what is asked for.
-const AHEAD: usize = 64 * LANES;
+pub(super) const AHEAD: usize = 64 * LANES;
 
 /// Asks for what is stored at `at`; past the end this does nothing.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn ahead<const KIND: u8>(from: &Source<'_>, at: usize) {
+pub(super) fn ahead<const KIND: u8>(from: &Source<'_>, at: usize) {
     if KIND == Q8 {
         _mm_prefetch::<_MM_HINT_T0>(from.codes.as_ptr().wrapping_add(at));
     } else {
@@ -230,11 +230,11 @@ pub(super) fn scores(a: &Scores<'_>, s: &mut [f32]) {
 
 /// Weights of some queries for the positions of a page.
 #[derive(Clone, Copy)]
-struct Weights<'a> {
-    e: &'a [f32],
-    stride: usize,
-    from: usize,
-    to: usize,
+pub(super) struct Weights<'a> {
+    pub e: &'a [f32],
+    pub stride: usize,
+    pub from: usize,
+    pub to: usize,
 }
 
 /// `16 · P` columns from `at` for `N` queries, whose weights and outputs begin at `e` and `o`.
@@ -290,6 +290,23 @@ fn column(w: Weights<'_>, v: impl Fn(usize) -> f32, o: &mut f32) {
     }
 }
 
+/// Column `at` of one query.
+#[inline]
+#[target_feature(enable = "fma")]
+pub(super) fn column_of<const KIND: u8>(
+    w: Weights<'_>,
+    v: &Source<'_>,
+    value_dim: usize,
+    at: usize,
+    o: &mut f32,
+) {
+    match KIND {
+        BF16 => column(w, |j| wide_bf16(v.words[value_at(value_dim, at, j)]), o),
+        F16 => column(w, |j| wide_f16(v.words[value_at(value_dim, at, j)]), o),
+        _ => column(w, |j| f32::from(v.codes[value_at(value_dim, at, j)]), o),
+    }
+}
+
 /// Columns `columns` for `N` queries; those that fill no lanes one by one.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -312,12 +329,7 @@ fn columns<const N: usize, const P: usize, const KIND: u8>(
     for at in at..columns.end {
         for i in 0..N {
             let w = Weights { e: &w.e[i * w.stride..], ..w };
-            let o = &mut o[i * value_dim + at];
-            match KIND {
-                BF16 => column(w, |j| wide_bf16(v.words[value_at(value_dim, at, j)]), o),
-                F16 => column(w, |j| wide_f16(v.words[value_at(value_dim, at, j)]), o),
-                _ => column(w, |j| f32::from(v.codes[value_at(value_dim, at, j)]), o),
-            }
+            column_of::<KIND>(w, v, value_dim, at, &mut o[i * value_dim + at]);
         }
     }
 }

@@ -63,9 +63,7 @@ impl<const P: usize> Places<P> {
             // SAFETY: the caller keeps to the panel and to the positions.
             let four = unsafe { four_positions::<STEPS>(lines, [q(0), q(1), q(2), q(3)]) };
             let mut sum = [[_mm256_setzero_si256(); 2]; P];
-            for p in 0..P {
-                sum[p] = four[p];
-            }
+            sum.copy_from_slice(&four[..P]);
             return sum;
         }
         // SAFETY: as this function.

@@ -14,7 +14,7 @@ use crate::table::{Gemm, Interleaved, Sixteen, TILE};
 
 /// How far ahead of the unit in hand memory is asked for: the stream is one line, and this far
 /// is what hides a page walk too.
-const AHEAD: usize = 2048;
+pub(super) const AHEAD: usize = 2048;
 
 /// Asks for the memory of a unit ahead.
 #[inline]
@@ -212,9 +212,9 @@ dot32!(dot_q5_1, 384, |u: &[u8; 384], h| nibbles32(u, 128, Some(64), h), 4, -1, 
 dot32!(dot_q8_0, 544, |u: &[u8; 544], h| bytes32(u, 32, h), 1, -1, None);
 
 /// Where the parts of a Q4_K (`FIVE` false) or Q5_K unit lie: scales, fifth bits, nibbles.
-const SCALES: usize = 64;
-const FIFTHS: usize = SCALES + 192;
-const fn quants(five: bool) -> usize {
+pub(super) const SCALES: usize = 64;
+pub(super) const FIFTHS: usize = SCALES + 192;
+pub(super) const fn quants(five: bool) -> usize {
     if five { FIFTHS + 512 } else { FIFTHS }
 }
 
@@ -417,7 +417,7 @@ dot_k!(dot_q4_k, 2304, false);
 dot_k!(dot_q5_k, 2816, true);
 
 /// Where the parts of a Q6_K unit lie: scales, upper two bits, nibbles.
-const SIX: (usize, usize, usize) = (32, 32 + 256, 32 + 256 + 1024);
+pub(super) const SIX: (usize, usize, usize) = (32, 32 + 256, 32 + 256 + 1024);
 
 /// Step `m` of the four groups of 32 of part `t` of half `h` of a Q6_K unit: 0 … 63.
 #[inline]

@@ -137,7 +137,8 @@ fn fifth<const K: usize>(x: __m256i) -> __m256i {
     let ones = 0x0101_0101;
     let place = _mm256_mullo_epi32(row, _mm256_set1_epi32(ones));
     let place = _mm256_add_epi32(place, _mm256_set1_epi32((K / 2) as i32 * ones));
-    let bits = _mm256_set1_epi32(if K % 2 == 0 { 0x0804_0201 } else { 0x8040_2010u32 as i32 });
+    let low = K.is_multiple_of(2);
+    let bits = _mm256_set1_epi32(if low { 0x0804_0201 } else { 0x8040_2010u32 as i32 });
     let chosen = _mm256_and_si256(_mm256_shuffle_epi8(x, place), bits);
     _mm256_and_si256(_mm256_cmpeq_epi8(chosen, bits), _mm256_set1_epi8(16))
 }

@@ -1,134 +1,102 @@
-//! Sixteen rows of 32-blocks against many positions (AVX-512 VNNI).
+//! Sixteen rows against many positions (AVX-512 without VNNI).
 //!
-//! A line of a panel is one vector: four values of sixteen rows. `vpdpbusd` adds four products
-//! of unsigned weights and signed activations to a row's integer, exactly. Signed weights get
-//! 128 added by turning their top bit; 128 times the activations' sum is taken off.
+//! As in `avx2_gemm`, products of four bytes are pairs of 16-bit sums, and as many steps of them
+//! are added in 16 bits as cannot overflow. Signed weights go in as magnitudes, their signs with
+//! the activations: |w| ≤ 128 and |q| ≤ 127, so a pair is at most 32512.
 
 use std::arch::x86_64::*;
 
+use recinto_quant::DType;
+
 use super::avx2_panel::*;
-use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
+use super::avx512_lanes::*;
+use super::panel_gemm::panel_gemms;
 use super::wide::{at, each};
-use crate::acts::Acts;
+use super::{avx2_panel_more, avx2_sixteen, avx2_words};
+use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
-use crate::table::TILE;
+use crate::table::{Gemm, TILE};
 
-/// A line: sixteen rows.
+/// What the integers of a block start with: the offset of its numbers, taken off.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn line(line: &Line) -> __m512i {
-    // SAFETY: 64 readable bytes; the load asks for no alignment.
-    unsafe { _mm512_loadu_epi32(line.0.as_ptr().cast()) }
+fn offset<const OFFSET: i32, const SIGNED: bool>(s: i32) -> Int {
+    match OFFSET {
+        3 => taken_off::<3>(s),
+        4 => taken_off::<4>(s),
+        _ => zero(),
+    }
 }
 
-/// A line of floats.
+/// Pairs of 16-bit sums of `STEPS` lines with the activations from step `from` on.
 #[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn floats(x: &Line) -> __m512 {
-    _mm512_castsi512_ps(line(x))
-}
-
-/// Four bytes of activations everywhere.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn everywhere(x: [i8; 4]) -> __m512i {
-    let bytes = [x[0] as u8, x[1] as u8, x[2] as u8, x[3] as u8];
-    _mm512_set1_epi32(i32::from_ne_bytes(bytes))
-}
-
-/// Writes the values of sixteen rows of one position.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn put_values(acc: [__m512; 4], out: &mut [f32; TILE]) {
-    let sum = _mm512_add_ps(_mm512_add_ps(acc[0], acc[1]), _mm512_add_ps(acc[2], acc[3]));
-    // SAFETY: 64 writable bytes; the store asks for no alignment.
-    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), sum) }
-}
-
-/// `P` positions. `OFFSET` is log2 of what the numbers are offset by, or −1; `SIGNED`: they are
-/// signed bytes, turned here (then `OFFSET` is 7); `MINIMUM`: there is one.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")]
-fn positions<const P: usize, const OFFSET: i32, const SIGNED: bool, const MINIMUM: bool>(
-    lines: &[Line],
-    a: &Acts<'_>,
-    first: usize,
-    out: &mut [[f32; TILE]],
-) {
-    let q: [&[[[i8; 4]; 8]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
-    let d: [&[f32]; P] = each(a.d, first, a.blocks);
-    let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
-    let mut acc = [[_mm512_setzero_ps(); 4]; P];
-    for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
-        let q = at(&q, b);
-        let mut isum = [_mm512_setzero_si512(); P];
-        if OFFSET >= 0 {
-            for p in 0..P {
-                isum[p] = _mm512_set1_epi32(-(s[p][b] << OFFSET));
-            }
-        }
-        for k in 0..8 {
-            let mut w = line(&lines[k]);
-            if SIGNED {
-                w = _mm512_xor_si512(w, _mm512_set1_epi8(-128));
-            }
-            for p in 0..P {
-                isum[p] = _mm512_dpbusd_epi32(isum[p], w, everywhere(q[p][k]));
-            }
-        }
-        let scales = floats(&lines[8]);
+#[target_feature(enable = "avx512f,avx512bw")]
+fn halves<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usize>(
+    lines: &[Line; STEPS],
+    q: [&[[i8; 4]; N]; P],
+    from: usize,
+) -> [Int; P] {
+    let mut sum = [zero(); P];
+    for k in 0..STEPS {
+        let w = line(&lines[k]);
+        let (negative, magnitude) = (_mm512_movepi8_mask(w), _mm512_abs_epi8(w));
         for p in 0..P {
-            let d = _mm512_set1_ps(d[p][b]);
-            let acc = &mut acc[p][b % 4];
-            let scale = _mm512_mul_ps(scales, d);
-            *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(isum[p]), scale, *acc);
-            if MINIMUM {
-                let sum = _mm512_set1_ps(f32::from_bits(s[p][a.blocks + b] as u32));
-                *acc = _mm512_fmadd_ps(floats(&lines[9]), sum, *acc);
-            }
+            let q = everywhere(q[p][from + k]);
+            let product = if SIGNED {
+                _mm512_maddubs_epi16(magnitude, _mm512_mask_sub_epi8(q, negative, zero(), q))
+            } else {
+                _mm512_maddubs_epi16(w, q)
+            };
+            sum[p] = if k == 0 { product } else { _mm512_add_epi16(sum[p], product) };
         }
     }
-    for (acc, out) in acc.into_iter().zip(out) {
-        put_values(acc, out);
+    sum
+}
+
+/// Adds the products of some lines with the activations from step `from` on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usize>(
+    total: &mut [Int; P],
+    lines: &[Line],
+    q: [&[[i8; 4]; N]; P],
+    from: usize,
+) {
+    let ones = _mm512_set1_epi16(1);
+    let parts = lines.as_chunks::<STEPS>().0;
+    for i in 0..parts.len() {
+        let sum = halves::<P, STEPS, SIGNED, N>(&parts[i], q, from + i * STEPS);
+        for p in 0..P {
+            total[p] = _mm512_add_epi32(total[p], _mm512_madd_epi16(sum[p], ones));
+        }
     }
 }
 
-macro_rules! gemm {
-    ($name:ident, $panel:ident, $offset:literal, $signed:literal, $minimum:literal) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")]
-        pub(super) fn $name(
-            rows: &[u8],
-            stride: usize,
-            a: &Acts<'_>,
-            work: &mut Work,
-            out: &mut [f32],
-        ) {
-            if rows.is_empty() {
-                return;
-            }
-            let lines = work.panel.take(a.blocks * LINES32);
-            $panel(rows, stride, lines);
-            let (out, mut p) = (out.as_chunks_mut::<TILE>().0, 0);
-            while p + 8 <= a.n {
-                positions::<8, $offset, $signed, $minimum>(lines, a, p, &mut out[p..]);
-                p += 8;
-            }
-            while p + 4 <= a.n {
-                positions::<4, $offset, $signed, $minimum>(lines, a, p, &mut out[p..]);
-                p += 4;
-            }
-            while p < a.n {
-                positions::<1, $offset, $signed, $minimum>(lines, a, p, &mut out[p..]);
-                p += 1;
-            }
+/// Adds the products of a group, times its scale.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
+    total: &mut [Int; P],
+    lines: &[Line],
+    q: [&[[i8; 4]; N]; P],
+    from: usize,
+    scale: &Line,
+) {
+    let scale = line(scale);
+    let parts = lines.as_chunks::<STEPS>().0;
+    for i in 0..parts.len() {
+        let sum = halves::<P, STEPS, false, N>(&parts[i], q, from + i * STEPS);
+        for p in 0..P {
+            total[p] = _mm512_add_epi32(total[p], _mm512_madd_epi16(sum[p], scale));
         }
-    };
+    }
 }
 
-gemm!(gemm_q4_0, panel_q4_0, 3, false, false);
-gemm!(gemm_q4_1, panel_q4_1, -1, false, true);
-gemm!(gemm_q5_0, panel_q5_0, 4, false, false);
-gemm!(gemm_q5_1, panel_q5_1, -1, false, true);
-gemm!(gemm_q8_0, panel_q8_0, 7, true, false);
-gemm!(gemm_iq4_nl, panel_iq4_nl, 7, true, false);
-gemm!(gemm_mxfp4, panel_mxfp4, 4, false, false);
+/// Adds the products of two 16-bit numbers with `weights`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn pairs(sum: Int, weights: Int, low: i16, high: i16) -> Int {
+    _mm512_add_epi32(sum, _mm512_madd_epi16(weights, two_everywhere(low, high)))
+}
+
+panel_gemms!("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c", 8);

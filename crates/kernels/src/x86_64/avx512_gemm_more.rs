@@ -1,5 +1,5 @@
 //! Sixteen rows of Q2_K, Q3_K and IQ4_XS against many positions (AVX-512 VNNI): as
-//! `avx512_gemm256`. The signed numbers of IQ4_XS get 128 added by turning their top bit; 128
+//! `panel_gemm`. The signed numbers of IQ4_XS get 128 added by turning their top bit; 128
 //! times the scaled sums of the activations is taken off.
 
 use std::arch::x86_64::*;
@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use super::avx2_gemm_more::{MINIMA, RAISED, SIGNED};
 use super::avx2_panel::*;
 use super::avx2_panel_more::*;
-use super::avx512_gemm::{everywhere, floats, line, put_values};
+use super::avx512_lanes::{everywhere, floats, line, put_values};
 use super::wide::{at, each};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};

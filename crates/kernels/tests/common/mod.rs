@@ -1,7 +1,7 @@
 //! Seeded inputs and comparisons for the tests of the kernels.
 #![allow(dead_code)]
 
-use recinto_kernels::{DType, Kernels, Machine};
+use recinto_kernels::{DType, Kernels, Level, Machine};
 
 /// A small generator (xorshift64*), the same everywhere.
 pub struct Random(pub u64);
@@ -85,10 +85,24 @@ pub fn weights(random: &mut Random, dtype: DType, values: usize) -> Vec<u8> {
 }
 
 /// Every level of this machine with 1, 2 and 3 threads, named.
+///
+/// Under an emulator that is too much: `RECINTO_TEST_LEVELS` (names, comma between them) keeps
+/// some levels, which must then be there, `RECINTO_TEST_THREADS` sets the largest number of
+/// threads.
 pub fn machines() -> Vec<(String, Machine)> {
+    let levels = std::env::var("RECINTO_TEST_LEVELS").ok();
+    let most = std::env::var("RECINTO_TEST_THREADS").map_or(3, |n| n.parse().expect("a number"));
+    let kernels: Vec<Kernels> = match &levels {
+        None => Kernels::available(),
+        Some(names) => names
+            .split(',')
+            .map(|name| Level::from_name(name).unwrap_or_else(|| panic!("no level {name}")))
+            .map(|level| Kernels::at(level).unwrap_or_else(|| panic!("not here: {level:?}")))
+            .collect(),
+    };
     let mut all = Vec::new();
-    for kernels in Kernels::available() {
-        for threads in [1, 2, 3] {
+    for kernels in kernels {
+        for threads in 1..=most {
             let name = format!("{} {threads} threads", kernels.level().name());
             all.push((name, Machine::new(kernels, threads)));
         }
