@@ -177,8 +177,8 @@ impl Described {
 /// The measures as CSV, one row each.
 pub fn table(setting: &Setting<'_>, rows: &[Row<'_>]) -> String {
     let mut out = String::from(
-        "model,architecture,level,threads,version,numerics,prompt,generate,context,sequences,\
-         kv,engine,measure,unit,median,min,max,repeats,operations,bytes,limit,share,ratio,ratio_min,\
+        "model,architecture,level,threads,version,numerics,prompt,generate,context,sequences,kv,\
+         engine,measure,unit,median,min,max,repeats,operations,bytes,limit,share,ratio,ratio_min,\
          ratio_max\n",
     );
     let number = |n: Option<f64>| n.map_or(String::new(), |n| format!("{n:.6}"));
