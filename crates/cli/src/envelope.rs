@@ -107,6 +107,8 @@ pub struct Answer<'a> {
     usage: Usage,
     options: &'a Options,
     mode: Mode,
+    /// How keys and values were stored.
+    kv: &'static str,
     notes: &'a [String],
     digests: &'a Digests,
     engine: Engine,
@@ -132,6 +134,7 @@ impl<'a> Answer<'a> {
             usage: reply.usage,
             options: &reply.options,
             mode: reply.mode,
+            kv: reply.kv.name(),
             notes: &reply.notes,
             digests: &reply.digests,
             engine: Engine::of(facts),

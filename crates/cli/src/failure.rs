@@ -16,6 +16,19 @@ const OVERFLOW: &str = "overflow";
 /// Kind of a fault in writing the answer: whoever reads it is gone.
 const OUTPUT: &str = "output";
 
+/// Kinds that keep their name when another process told them.
+const RELAYED: [&str; 9] = [
+    "usage",
+    "model",
+    "architecture",
+    "tokenizer",
+    "template",
+    OVERFLOW,
+    "memory",
+    "changed",
+    "machine",
+];
+
 /// An exit code and what to say on stderr.
 #[derive(Debug)]
 pub struct Failure {
@@ -78,6 +91,19 @@ impl Failure {
                 Failure { told: true, ..Failure::of_kind(Exit::Failed, OUTPUT, what) }
             }
         }
+    }
+
+    /// The failure that another process of this program told in its envelope.
+    pub fn relayed(envelope: &serde_json::Value) -> Option<Failure> {
+        let error = &envelope["error"];
+        let exit = match error["exit_code"].as_u64()? {
+            1 => Exit::No,
+            2 => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        let kind = RELAYED.iter().find(|kind| error["kind"] == **kind).unwrap_or(&"failed");
+        let failure = Failure::of_kind(exit, kind, error["message"].as_str()?);
+        Some(error["hint"].as_str().into_iter().fold(failure, Failure::hint))
     }
 
     /// The same with one more hint.
@@ -238,6 +264,25 @@ mod tests {
         ];
         for (text, want) in cases {
             assert_eq!(one_line(text), want);
+        }
+    }
+
+    #[test]
+    fn what_an_envelope_told_is_told_again() {
+        let cases = [
+            Failure::usage("qué"),
+            Failure::usage("qué").hint("uno").hint("dos"),
+            Failure::of_kind(Exit::Failed, "memory", "no hay"),
+            Failure::no("no"),
+        ];
+        for failure in cases {
+            let envelope = serde_json::json!({ "error": failure.tell() });
+            let again = Failure::relayed(&envelope).unwrap();
+            assert_eq!((again.exit, &again.text), (failure.exit, &failure.text));
+            assert!(again.kind == failure.kind || failure.exit == Exit::No, "{envelope}");
+        }
+        for broken in [serde_json::json!({}), serde_json::json!({ "error": { "exit_code": 4 } })] {
+            assert!(Failure::relayed(&broken).is_none(), "{broken}");
         }
     }
 

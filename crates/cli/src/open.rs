@@ -61,6 +61,11 @@ pub struct ModelArgs {
     #[arg(long, value_name = "WHEN")]
     pub verify: Option<String>,
 
+    /// How keys and values are stored: bf16, f16, q8_0 (half the memory, coarser; other bits)
+    /// [variable: RECINTO_KV] [default: bf16]
+    #[arg(long, value_name = "TYPE")]
+    pub kv: Option<String>,
+
     /// Keep text, token ids, keys and values out of the swap
     #[arg(long)]
     pub lock_memory: bool,
@@ -82,6 +87,7 @@ impl ModelArgs {
             level: self.level.clone(),
             pin: self.pin.clone(),
             verify: self.verify.clone(),
+            kv: self.kv.clone(),
             env_file,
         };
         Ok(Settings::resolve(&flags)?)

@@ -5,6 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::Args;
 use recinto_engine::{Options, SessionOptions};
 use recinto_os::WipedText;
+use recinto_provider::Settings;
 
 use crate::{
     failure::Failure,
@@ -13,7 +14,8 @@ use crate::{
 };
 
 /// Flags that are taken for options: what they set is no matter of one answer.
-const FLAGS: [&str; 6] = ["context", "timeout", "threads", "level", "model", "system"];
+const FLAGS: [&str; 9] =
+    ["context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv"];
 /// Most time for one answer: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -110,9 +112,9 @@ impl AnswerArgs {
         Ok(options)
     }
 
-    /// The session's options.
-    pub fn session(&self) -> SessionOptions {
-        SessionOptions { context: self.context, ..SessionOptions::default() }
+    /// The session's options: its room is a flag's, the rest comes from `settings`.
+    pub fn session(&self, settings: &Settings) -> SessionOptions {
+        settings.session(self.context)
     }
 
     /// The instructions before the conversation.

@@ -348,6 +348,39 @@ fn failures_have_envelopes() {
 }
 
 #[test]
+fn absurd_sizes_are_refused_before_anything_is_measured() {
+    let test = "absurd_sizes_are_refused_before_anything_is_measured";
+    let Some(model) = shell::tiny(test, "qwen2-plain") else { return };
+    let shell = Shell::new().env("RECINTO_MODEL", model.to_str().unwrap());
+    let most = usize::MAX.to_string();
+    let huge = ["1000000", &most[..]];
+    let flags = [
+        ("bench", "--prompt"),
+        ("bench", "--generate"),
+        ("bench", "--context"),
+        ("profile", "--prompt"),
+        ("profile", "--generate"),
+    ];
+    for (command, flag) in flags {
+        for size in huge {
+            let size = format!("{flag}={size}");
+            let ran = shell.run(&[command, &size, "--json"]);
+            assert_eq!(ran.code, Some(2), "{command} {size}: {}", ran.err);
+            let said = ran.err.contains("positions; the model knows ");
+            assert!(said, "{command} {size}: {}", ran.err);
+            assert_eq!(ran.json()["error"]["kind"], "usage", "{command} {size}");
+        }
+    }
+    // The process that stands beside a peer says what is wrong, not only that it ended.
+    for size in huge {
+        let size = format!("--context={size}");
+        let ran = shell.run(&["bench", "--no-start", &size, "--against", "echo '{}'"]);
+        assert_eq!(ran.code, Some(2), "{size}: {}", ran.err);
+        assert!(ran.err.contains("positions; the model knows "), "{size}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_script_of_lines_goes_on() {
     let Some(model) = shell::tiny("a_script_of_lines_goes_on", "qwen2-plain") else { return };
     let model = model.to_str().unwrap();

@@ -71,10 +71,9 @@ fn status_and_inspect_show_the_settings() {
         ran.out().to_owned()
     };
     let text = out(&shell, &["status", "-m", model]);
-    assert!(
-        text.contains("pin           off (default)\nverify        cached (default)\n"),
-        "{text}"
-    );
+    let three =
+        ["pin           off", "verify        cached", "kv            bf16"].join(" (default)\n");
+    assert!(text.contains(&format!("{three} (default)\n")), "{text}");
     assert!(text.contains(" (computed, mapped)\n"), "{text}");
     let text = out(&shell, &["status", "-m", model]);
     assert!(text.contains(" (cached, mapped)\n"), "{text}");

@@ -40,8 +40,9 @@ impl Cost {
 impl Model {
     /// The cost of each instruction of the program when one block is fed: the positions `fed` of
     /// one session each, which share one pass over the weights. Of each session the last `wanted`
-    /// positions give logits; after the last attention only those are computed.
-    pub fn cost(&self, fed: &[Range<usize>], wanted: usize) -> Vec<Cost> {
+    /// positions give logits; after the last attention only those are computed. Keys and values
+    /// are stored as `kv`.
+    pub fn cost(&self, fed: &[Range<usize>], wanted: usize, kv: KvType) -> Vec<Cost> {
         let instructions = &self.program().instructions;
         let last = instructions.iter().rposition(|i| matches!(i.op, Op::Attend { .. }));
         let kept: Vec<Range<usize>> =
@@ -49,20 +50,20 @@ impl Model {
         let costs = instructions.iter().enumerate().map(|(index, instruction)| {
             // Without attention every row stands alone, so wanted ones are the only ones.
             let all = last.is_some_and(|last| index < last);
-            self.cost_of(instruction, if all { fed } else { &kept })
+            self.cost_of(instruction, if all { fed } else { &kept }, kv)
         });
         costs.collect()
     }
 
     /// The same for a prompt that is read in blocks of `block` positions, of which the last one
     /// gives logits.
-    pub fn cost_of_prompt(&self, fed: Range<usize>, block: usize) -> Vec<Cost> {
+    pub fn cost_of_prompt(&self, fed: Range<usize>, block: usize, kv: KvType) -> Vec<Cost> {
         let mut sum = vec![Cost::default(); self.program().instructions.len()];
         let mut start = fed.start;
         while start < fed.end {
             let end = fed.end.min(start.saturating_add(block.max(1)));
             let one = start..end;
-            let costs = self.cost(std::slice::from_ref(&one), usize::from(end == fed.end));
+            let costs = self.cost(std::slice::from_ref(&one), usize::from(end == fed.end), kv);
             for (sum, cost) in sum.iter_mut().zip(costs) {
                 *sum = sum.and(cost);
             }
@@ -71,7 +72,7 @@ impl Model {
         sum
     }
 
-    fn cost_of(&self, instruction: &Instruction, fed: &[Range<usize>]) -> Cost {
+    fn cost_of(&self, instruction: &Instruction, fed: &[Range<usize>], kv: KvType) -> Cost {
         let rows = fed.iter().map(|one| one.len() as u64).fold(0, u64::saturating_add);
         if rows == 0 {
             return Cost::default();
@@ -103,7 +104,7 @@ impl Model {
                     let read = one.end.saturating_sub(from(one.start)) as u64;
                     Cost {
                         operations: products.saturating_mul(2).saturating_mul(seen.sum()),
-                        bytes: read.saturating_mul(position_bytes(shape, KvType::default()) as u64),
+                        bytes: read.saturating_mul(position_bytes(shape, kv) as u64),
                     }
                 });
                 costs.fold(Cost::default(), Cost::and)

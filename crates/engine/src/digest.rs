@@ -191,11 +191,10 @@ impl Shared {
             return None;
         }
         let digest = work.hasher.clone().finish();
-        work.done = Some(Known { digest, origin: Origin::Computed, time: work.time });
-        let done = work.done;
-        drop(work);
+        // Before anybody gets it: who has the digest may end the process, and with it this thread.
         self.keep(digest);
-        done
+        work.done = Some(Known { digest, origin: Origin::Computed, time: work.time });
+        work.done
     }
 
     /// Remembers a computed digest for later runs, where that is wanted and safe. A cache that

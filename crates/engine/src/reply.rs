@@ -83,6 +83,9 @@ pub struct Reply {
     pub options: Options,
     /// Through the model's template or not.
     pub mode: Mode,
+    /// How keys and values were stored.
+    #[serde(serialize_with = "crate::session::kv_word")]
+    pub kv: KvType,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// Time and memory.
@@ -368,6 +371,7 @@ impl<'a> Run<'a> {
             usage,
             options,
             mode: prompt.mode,
+            kv,
             notes,
             times,
             digests,

@@ -82,9 +82,13 @@ impl Session {
         let empty = Session::new(model, options)?;
         let want = header(model, options.kv, 0)?;
         let mut source = Source::new(from, model.0.lock_memory)?;
+        // First what every header has: one of another model may be shorter than this one's.
         let mut got = vec![0; want.len()];
-        source.reading(want.len() as u64);
-        source.take(&mut got).map_err(broken)?;
+        source.reading(FIXED as u64);
+        source.take(&mut got[..FIXED]).map_err(broken)?;
+        agree(&want[..FIXED], &got[..FIXED])?;
+        source.reading((want.len() - FIXED) as u64);
+        source.take(&mut got[FIXED..]).map_err(broken)?;
         let position = agree(&want, &got)?;
         let (needed, available) = (position, empty.context() as u64);
         if needed > available {

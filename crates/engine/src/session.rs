@@ -27,7 +27,7 @@ pub struct SessionOptions {
     pub kv: KvType,
 }
 
-fn kv_word<S: Serializer>(kind: &KvType, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn kv_word<S: Serializer>(kind: &KvType, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(kind.name())
 }
 

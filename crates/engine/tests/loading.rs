@@ -190,6 +190,23 @@ fn a_known_file_is_not_hashed_again() {
 }
 
 #[test]
+fn who_has_a_computed_digest_has_it_remembered() {
+    let (_dir, path, folder) = settled();
+    std::thread::sleep(SETTLED);
+    for pin in [Pin::Off, Pin::Memory] {
+        let options = OpenOptions { pin, ..cached(&folder) };
+        for _ in 0..20 {
+            let _ = fs::remove_dir_all(&folder);
+            let model = Model::open(&path, &options).unwrap();
+            model.digests().unwrap();
+            // A process could end here.
+            let names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+            assert!(names.len() == 1 && names[0].file_name() == "digests", "{pin:?}: {names:?}");
+        }
+    }
+}
+
+#[test]
 fn a_cache_that_cannot_be_trusted_is_none() {
     let (_dir, path, folder) = settled();
     let cache = cached(&folder);

@@ -4,7 +4,7 @@
 mod goldens;
 
 use goldens::{folder, open, session};
-use recinto_engine::{Cost, Model, OpenOptions, Stop, Want};
+use recinto_engine::{Cost, KvType, Model, OpenOptions, SessionOptions, Stop, Want};
 
 /// A tiny model of the goldens.
 fn tiny(name: &str) -> Model {
@@ -25,7 +25,7 @@ fn a_profile_times_every_line_and_changes_no_bit() {
         assert_eq!(logits(watched.feed(&ids, Want::Last, &Stop::never()).unwrap()), want, "{name}");
         let profile = watched.take_profile().unwrap();
         let program = model.program();
-        let costs = model.cost_of_prompt(0..ids.len(), watched.block());
+        let costs = model.cost_of_prompt(0..ids.len(), watched.block(), watched.kv());
         let lines = profile.lines(program, &costs);
         let calls: u64 = lines.iter().map(|line| line.calls).sum();
         assert_eq!(calls as usize, program.instructions.len(), "{name}: each ran once");
@@ -61,10 +61,18 @@ fn the_counted_work_is_that_of_the_file() {
     let kv = model.facts().kv_bytes_per_position as u64;
     let at = |start: usize| {
         let one = start..start + 1;
-        Cost::sum(&model.cost(std::slice::from_ref(&one), 1))
+        Cost::sum(&model.cost(std::slice::from_ref(&one), 1, KvType::Bf16))
     };
     for start in [0, 1, 700] {
         assert_eq!(at(start).bytes, weights + kv * (start as u64 + 1), "position {start}");
+    }
+    // Keys and values cost what they take, whatever their type.
+    for kind in KvType::ALL {
+        let one = Cost::sum(&model.cost(std::slice::from_ref(&(255..256)), 1, kind));
+        let options = SessionOptions { context: Some(256), kv: kind };
+        let mut session = model.session(&options).unwrap();
+        session.feed(&[3], Want::None, &Stop::never()).unwrap();
+        assert_eq!(one.bytes, weights + session.kv_bytes() as u64, "{kind}");
     }
     let matrices: u64 = program
         .instructions
@@ -77,15 +85,15 @@ fn the_counted_work_is_that_of_the_file() {
     let attention = at(1).operations - at(0).operations;
     assert_eq!(at(0).operations, 2 * matrices + attention);
     // One pass over the weights serves many sessions.
-    let eight = Cost::sum(&model.cost(&vec![5..6; 8], 1));
+    let eight = Cost::sum(&model.cost(&vec![5..6; 8], 1, KvType::Bf16));
     assert_eq!(eight.operations, 8 * at(5).operations);
     assert_eq!(eight.bytes, at(5).bytes + 7 * (6 * kv + row as u64));
     // A prompt whose blocks want nothing but the last row.
-    let whole = Cost::sum(&model.cost_of_prompt(0..300, 300)).operations;
-    let blocks = Cost::sum(&model.cost_of_prompt(0..300, 256));
+    let whole = Cost::sum(&model.cost_of_prompt(0..300, 300, KvType::Bf16)).operations;
+    let blocks = Cost::sum(&model.cost_of_prompt(0..300, 256, KvType::Bf16));
     let each: u64 = (0..300).map(|p| at(p).operations).sum();
     assert!(whole < each, "{whole} {each}");
     assert_eq!(blocks.operations, whole, "one row after the last attention, either way");
     assert!(blocks.bytes < 2 * weights + 600 * kv + 600 * row as u64, "{blocks:?}");
-    assert_eq!(Cost::sum(&model.cost(&[], 1)), Cost::default());
+    assert_eq!(Cost::sum(&model.cost(&[], 1, KvType::Bf16)), Cost::default());
 }

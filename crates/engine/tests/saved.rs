@@ -153,6 +153,47 @@ fn only_the_model_that_made_it_goes_on_with_it() {
 }
 
 #[test]
+fn a_short_session_of_another_model_is_named_as_such() {
+    // An empty one of few layers ends before the header of a model with many would.
+    for name in ["llama-plain", "qwen2-quant", "qwen3-plain"] {
+        let bytes = saved(&open(name, 1), KvType::Bf16, 0);
+        for other in ARCHITECTURES.into_iter().filter(|other| *other != name) {
+            let error = refused(&open(other, 1), &bytes, &SessionOptions::default());
+            let text = error.to_string();
+            assert!(text.contains("of another ") || text.contains("of other "), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn forged_keys_and_values_end_in_numbers_or_in_an_error() {
+    for name in ["qwen2-quant", "gemma3-1b-like"] {
+        for (machine, model) in machines(name) {
+            for kv in KvType::ALL {
+                let whole = saved(&model, kv, 40);
+                let ids_end = 104 + 20 * model.program().caches.len() + 4 * 40;
+                for byte in [0x00, 0x7f, 0x80, 0xff] {
+                    let mut bytes = whole.clone();
+                    let end = bytes.len() - 32;
+                    bytes[ids_end..end].fill(byte);
+                    let bytes = sealed(bytes);
+                    let mut again = model.resume(&mut &bytes[..], &options(kv)).unwrap();
+                    let fed = again.feed(&[5, 6], Want::All, &Stop::never());
+                    match fed.map(|logits| logits.iter().all(|x| x.is_finite())) {
+                        Ok(finite) => assert!(finite, "{machine}, {kv}, {byte:#x}"),
+                        Err(error) => {
+                            let kind = error.kind();
+                            let numbers = matches!(kind, Kind::NonFinite { .. });
+                            assert!(numbers, "{machine}, {kv}, {byte:#x}: {error}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_model_that_changed_under_way_neither_saves_nor_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");

@@ -1,6 +1,7 @@
 //! Another process, run to its end: what it wrote, how long it took, what it used.
 //!
-//! It gets a process group of its own, so that ending it ends whatever it started too.
+//! It gets a process group of its own, so that ending it ends whatever it started too. When it ends
+//! by itself, whatever it left behind in its group ends with it.
 
 use std::{
     ffi::{c_int, c_long},
@@ -10,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 
 /// A started process.
 pub struct Running {
@@ -69,18 +73,32 @@ impl Running {
     /// Waits for the end. More than `most` bytes of output are an error, and the process is
     /// ended then.
     pub fn wait(mut self, most: usize) -> io::Result<Ended> {
-        let mut out = Vec::new();
-        let mut flood = false;
-        if let Some(pipe) = self.child.stdout.take() {
-            pipe.take(most as u64 + 1).read_to_end(&mut out)?;
-            flood = out.len() > most;
-        }
-        if flood && let Some(group) = self.group() {
-            group.end();
-        }
-        let (status, used) = wait(self.child.id())?;
-        let wall = self.began.elapsed();
-        if flood {
+        let group = self.group().ok_or(io::ErrorKind::InvalidInput)?;
+        let pipe = self.child.stdout.take();
+        let (began, pid) = (self.began, self.child.id());
+        let (out, ended) = std::thread::scope(|scope| {
+            let end = std::thread::Builder::new().spawn_scoped(scope, move || {
+                // Its number is not given to anybody else before it is waited for.
+                let still = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                let gone = retry_on_intr(|| waitid(WaitId::Pid(group.0), still));
+                let wall = began.elapsed();
+                // Who was left behind could hold the pipe open.
+                group.end();
+                gone.map_err(io::Error::from).and_then(|_| Ok((wall, wait(pid)?)))
+            });
+            let mut out = Vec::new();
+            let read = pipe.map_or(Ok(0), |pipe| pipe.take(most as u64 + 1).read_to_end(&mut out));
+            if read.is_err() || end.is_err() || out.len() > most {
+                group.end();
+            }
+            let ended = match end {
+                Ok(end) => end.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
+                Err(refused) => wait(pid).and(Err(refused)),
+            };
+            (read.map(|_| out), ended)
+        });
+        let (out, (wall, (status, used))) = (out?, ended?);
+        if out.len() > most {
             let what = format!("more than {most} bytes of output");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         }
@@ -164,6 +182,30 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&ended.out).trim(), "60000000");
         assert!(ended.used.peak >= 60_000_000, "{:?}", ended.used);
         assert!(ended.used.cpu > Duration::ZERO && ended.used.cpu < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_it_left_behind_ends_with_it() {
+        let cases = [
+            ("holds the pipe", "sleep 61 & echo $!"),
+            ("lets go of it", "sleep 62 >/dev/null & echo $!"),
+            ("ends badly", "sleep 63 & echo $!; exit 3"),
+        ];
+        for (name, line) in cases {
+            let ended = shell(line).wait(100).unwrap();
+            assert!(ended.wall < Duration::from_secs(20), "{name}: {:?}", ended.wall);
+            let pid: u32 = String::from_utf8(ended.out).unwrap().trim().parse().unwrap();
+            // Gone, or about to be collected by whoever adopted it.
+            let until = Instant::now() + Duration::from_secs(10);
+            let runs = || {
+                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+                stat.is_ok_and(|stat| !stat.contains(") Z "))
+            };
+            while runs() {
+                assert!(Instant::now() < until, "{name}: {pid} still runs");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::owner::Facts;
 
-/// A file beside the place that is this much older than now was left behind.
+/// A file beside the place that is this much older or younger than now was left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 fn mine(facts: Facts) -> io::Result<()> {
@@ -105,7 +105,9 @@ fn write(mut file: File, bytes: &[u8]) -> io::Result<()> {
 
 fn is_left_behind(path: &Path) -> bool {
     let age = fs::symlink_metadata(path).and_then(|meta| meta.modified());
-    age.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > LEFT_BEHIND))
+    // A clock may have been ahead when it was made.
+    let away = |at| SystemTime::now().duration_since(at).unwrap_or_else(|early| early.duration());
+    age.is_ok_and(|at| away(at) > LEFT_BEHIND)
 }
 
 #[cfg(test)]
@@ -141,10 +143,12 @@ mod tests {
         let beside = folder.join(".x.new");
         fs::write(&beside, "").unwrap();
         assert_eq!(write(b"tres").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        let old = SystemTime::now() - 2 * LEFT_BEHIND;
-        File::open(&beside).unwrap().set_modified(old).unwrap();
-        write(b"tres").unwrap();
-        assert_eq!(read(&folder, "x", 10).unwrap(), b"tres");
+        for long in [SystemTime::now() - 2 * LEFT_BEHIND, SystemTime::now() + 2 * LEFT_BEHIND] {
+            fs::write(&beside, "").unwrap();
+            File::open(&beside).unwrap().set_modified(long).unwrap();
+            write(b"tres").unwrap();
+            assert_eq!(read(&folder, "x", 10).unwrap(), b"tres");
+        }
     }
 
     #[test]

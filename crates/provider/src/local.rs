@@ -16,7 +16,7 @@ pub struct Local {
 
 impl Local {
     /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
-    /// pinning and verifying goes before what `options` says.
+    /// pinning and verifying goes before what `options` says; sessions are as `settings` has them.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Local {
             ..options
         };
         let model = Model::open(&path, &options)?;
-        Ok(Local { model, name, path, session: SessionOptions::default() })
+        Ok(Local { model, name, path, session: settings.session(None) })
     }
 
     /// The same with sessions made by `options`.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_engine::{Level, Pin, Verify};
+use recinto_engine::{KvType, Level, Pin, SessionOptions, Verify};
 
 use crate::{
     EnvFile, Name,
@@ -49,9 +49,11 @@ const VERIFY: Key = Key {
     flag: "--verify",
     about: "whether a digest known from an earlier run counts",
 };
+const KV: Key =
+    Key { variable: "RECINTO_KV", flag: "--kv", about: "how keys and values are stored" };
 
 /// Every setting there is.
-pub const KEYS: [Key; 7] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY];
+pub const KEYS: [Key; 8] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV];
 
 /// Where a value comes from; earlier ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +121,8 @@ pub struct Flags {
     pub pin: Option<String>,
     /// `--verify`.
     pub verify: Option<String>,
+    /// `--kv`.
+    pub kv: Option<String>,
     /// `--env-file` and `--no-env-file`.
     pub env_file: EnvFile,
 }
@@ -140,6 +144,8 @@ pub struct Settings {
     pub pin: Option<Setting<Pin>>,
     /// Whether a digest known from an earlier run counts.
     pub verify: Option<Setting<Verify>>,
+    /// How keys and values are stored.
+    pub kv: Option<Setting<KvType>>,
     /// The `.env` file that was read.
     pub env_file: Option<PathBuf>,
 }
@@ -182,11 +188,20 @@ impl Settings {
         let verify = look(&VERIFY, &flags.verify)?
             .map(|text| text.read(&VERIFY, |name| word(name, Verify::all(), Verify::name)))
             .transpose()?;
+        let kv = look(&KV, &flags.kv)?
+            .map(|text| text.read(&KV, |name| word(name, KvType::ALL.into_iter(), KvType::name)))
+            .transpose()?;
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
         let model = look(&MODEL, &flags.model)?;
         let env_file = found.path;
-        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, env_file })
+        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, kv, env_file })
+    }
+
+    /// How sessions are made: `context` positions, or as many as the model knows.
+    pub fn session(&self, context: Option<usize>) -> SessionOptions {
+        let kv = self.kv.as_ref().map(|setting| setting.value).unwrap_or_default();
+        SessionOptions { context, kv }
     }
 
     /// The model's name.

@@ -1,6 +1,11 @@
 //! A private copy of a whole file in large pages, its tensors stored as the kernels like them.
 
-use std::{io, num::NonZeroUsize, ops::ControlFlow};
+use std::{
+    io,
+    num::NonZeroUsize,
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError},
+};
 
 use recinto_os::Map;
 
@@ -86,7 +91,8 @@ struct Piece<'a> {
     out: &'a mut [u8],
 }
 
-/// Rewrites the tensors that `rewrite` wants otherwise, pieces dealt out to threads.
+/// Rewrites the tensors that `rewrite` wants otherwise. Threads take pieces as they get on; where
+/// the system gives none, this one does it all.
 fn store(bytes: &mut [u8], tensors: &[TensorInfo], rewrite: &dyn Rewrite, threads: usize) {
     // The door has seen to it that no two tensors overlap.
     let mut order: Vec<&TensorInfo> = tensors.iter().collect();
@@ -101,24 +107,28 @@ fn store(bytes: &mut [u8], tensors: &[TensorInfo], rewrite: &dyn Rewrite, thread
             pieces.extend(parts.map(|(i, out)| Piece { tensor, at: i * size.get(), out }));
         }
     }
-    let each = pieces.len().div_ceil(threads.max(1)).max(1);
+    let others = threads.min(pieces.len()).saturating_sub(1);
+    let pieces = Mutex::new(pieces.into_iter());
     std::thread::scope(|scope| {
-        let mut shares = pieces.chunks_mut(each);
-        let own = shares.next();
-        for share in shares {
-            scope.spawn(move || share_of(share, rewrite));
+        for _ in 0..others {
+            let thread = std::thread::Builder::new().name("recinto-order".into());
+            if thread.spawn_scoped(scope, || take_turns(&pieces, rewrite)).is_err() {
+                break;
+            }
         }
-        if let Some(share) = own {
-            share_of(share, rewrite);
-        }
+        take_turns(&pieces, rewrite);
     });
 }
 
-fn share_of(pieces: &mut [Piece<'_>], rewrite: &dyn Rewrite) {
+/// Rewrites one piece after another until none is left.
+fn take_turns<'a>(pieces: &Mutex<impl Iterator<Item = Piece<'a>>>, rewrite: &dyn Rewrite) {
     let mut stored = Vec::new();
-    for Piece { tensor, at, out } in pieces {
+    loop {
+        // The lock ends with the line.
+        let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some(Piece { tensor, at, out }) = next else { return };
         stored.clear();
         stored.extend_from_slice(out);
-        rewrite.rewrite(tensor, *at, &stored, out);
+        rewrite.rewrite(tensor, at, &stored, out);
     }
 }

@@ -8,7 +8,7 @@ mod process;
 
 use std::path::{Path, PathBuf};
 
-use recinto_engine::{Digests, Facts};
+use recinto_engine::{Digests, Facts, KvType};
 use recinto_provider::Settings;
 use serde::Serialize;
 
@@ -96,6 +96,7 @@ struct Body<'a> {
     generate: usize,
     context: usize,
     sequences: usize,
+    kv: &'static str,
     measures: &'a [Measure],
 }
 
@@ -108,6 +109,7 @@ struct Comparison<'a> {
     generate: usize,
     context: usize,
     sequences: usize,
+    kv: &'static str,
     rounds: usize,
     engines: &'a [Peer],
 }
@@ -142,8 +144,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    fn sizes(&self) -> Sizes {
+    fn sizes(&self, kv: KvType) -> Sizes {
         Sizes {
+            kv,
             prompt: self.prompt,
             generate: self.generate,
             context: self.context,
@@ -152,9 +155,9 @@ impl Args {
         }
     }
 
-    fn setting<'a>(&self, file: &'a str, facts: &'a Described) -> Setting<'a> {
+    fn setting<'a>(&self, file: &'a str, facts: &'a Described, kv: KvType) -> Setting<'a> {
         let Args { prompt, generate, context, sequences, .. } = *self;
-        Setting { file, facts, prompt, generate, context, sequences }
+        Setting { file, facts, prompt, generate, context, sequences, kv }
     }
 }
 
@@ -188,7 +191,8 @@ fn alone(
     }
     let (model, stop) = (local.model(), interrupt.stop());
     let facts = model.facts();
-    let inside = Inside { model, stop: &stop, sizes: args.sizes() };
+    let kv = settings.session(None).kv;
+    let inside = Inside { model, stop: &stop, sizes: args.sizes(kv) };
     samples.extend(inside.samples()?);
     let mut measures = measure::gather(&samples);
     measure::hold_against_limits(&mut measures, &inside.costs());
@@ -197,20 +201,19 @@ fn alone(
             measures.iter().map(|measure| row("recinto", measure, None)).collect();
         let described = Described::of(&facts);
         let file = name_of(&facts.path);
-        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
+        target.write(measure::table(&args.setting(&file, &described, kv), &rows).as_bytes())?;
     }
     if args.output.json {
         let Args { prompt, generate, context, sequences, .. } = *args;
         let (engine, digests) = (Engine::of(&facts), model.digests()?);
-        let model = &facts;
-        let measures = &measures[..];
+        let (model, kv, measures) = (&facts, kv.name(), &measures[..]);
         let body =
-            Body { model, engine, digests, prompt, generate, context, sequences, measures };
+            Body { model, engine, digests, prompt, generate, context, sequences, kv, measures };
         envelope::print(&mut screen, "bench", body)?;
         return Ok(Exit::Done);
     }
     screen.row(&format!(
-        "{} ({}), level {}, {} threads, prompt {}, generate {}",
+        "{} ({}), level {}, {} threads, kv {kv}, prompt {}, generate {}",
         facts.name, facts.architecture, facts.level, facts.threads, args.prompt, args.generate
     ))?;
     measures.iter().try_for_each(|measure| show(&mut screen, measure, args))?;
@@ -228,10 +231,11 @@ fn compare(
     let path = recinto_store::resolve(&settings.model()?.value)?.weights;
     // Opened once to say what is wrong with it; closed again before anything is started.
     recinto_weights::File::open(&path)?;
+    let kv = settings.session(None).kv;
     let rounds = Rounds {
         model: &args.model,
         path: &path,
-        sizes: args.sizes(),
+        sizes: args.sizes(kv),
         commands: &args.against,
         start: !args.no_start,
         verbose: args.output.verbose,
@@ -250,12 +254,12 @@ fn compare(
             .collect();
         let described = against::described(&ours);
         let file = name_of(&path);
-        target.write(measure::table(&args.setting(&file, &described), &rows).as_bytes())?;
+        target.write(measure::table(&args.setting(&file, &described, kv), &rows).as_bytes())?;
     }
     if args.output.json {
         let Args { prompt, generate, context, sequences, repeat: rounds, .. } = *args;
         let (model, engine, digests) = (&ours["model"], &ours["engine"], &ours["digests"]);
-        let engines = &engines[..];
+        let (kv, engines) = (kv.name(), &engines[..]);
         let body = Comparison {
             model,
             engine,
@@ -264,6 +268,7 @@ fn compare(
             generate,
             context,
             sequences,
+            kv,
             rounds,
             engines,
         };
@@ -272,7 +277,7 @@ fn compare(
     }
     let described = against::described(&ours);
     screen.row(&format!(
-        "{} ({}), level {}, {} threads, prompt {}, generate {}, {} rounds",
+        "{} ({}), level {}, {} threads, kv {kv}, prompt {}, generate {}, {} rounds",
         path.display(),
         described.architecture,
         described.level,

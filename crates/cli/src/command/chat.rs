@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
     let local = args.model.open_with(&settings)?;
-    let session = local.model().session(&args.answer.session())?;
+    let session = local.model().session(&args.answer.session(&settings))?;
     open::introduce(&screen, local.model(), &local.model().facts());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use recinto_engine::{Cost, Digests, Facts, Line, Model, Profile, Stop, Want};
+use recinto_engine::{Cost, Digests, Facts, KvType, Line, Model, Profile, Session, Stop, Want};
 use serde::Serialize;
 
 use super::bench::inside::{ids, largest, of};
@@ -68,6 +68,7 @@ struct Body<'a> {
     digests: Digests,
     prompt: usize,
     generate: usize,
+    kv: &'static str,
     /// Steps are not fused while a profile is kept.
     fused: bool,
     prefill: Part,
@@ -116,22 +117,25 @@ pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let local = args.model.open_with(&settings)?;
     let model = local.model();
     let stop = interrupt.stop();
-    let (prompt, generate) = (args.prompt, args.generate);
+    let (prompt, generate, kv) = (args.prompt, args.generate, settings.session(None).kv);
+    let sizes = Sizes { model, prompt, generate, kv, stop: &stop };
+    // What cannot be is said before anything is computed.
+    sizes.session()?;
     let warm = ids(model, WARM.min(prompt));
-    model.session(&of(warm.len()))?.feed(&warm, Want::Last, &stop)?;
+    model.session(&of(warm.len(), kv))?.feed(&warm, Want::Last, &stop)?;
     // The digest of the weights must not run beside what is timed.
     let digests = model.digests()?;
-    let (prefill, decode) = Sizes { model, prompt, generate, stop: &stop }.parts(args.sort)?;
+    let (prefill, decode) = sizes.parts(args.sort)?;
     let facts = model.facts();
     if args.output.json {
         let (model, engine) = (&facts, Engine::of(&facts));
-        let fused = false;
-        let body = Body { model, engine, digests, prompt, generate, fused, prefill, decode };
+        let (kv, fused) = (kv.name(), false);
+        let body = Body { model, engine, digests, prompt, generate, kv, fused, prefill, decode };
         envelope::print(&mut screen, "profile", body)?;
         return Ok(Exit::Done);
     }
     screen.row(&format!(
-        "{} ({}.arch), level {}, {} threads; every line alone, nothing fused",
+        "{} ({}.arch), level {}, {} threads, kv {kv}; every line alone, nothing fused",
         facts.name, facts.architecture, facts.level, facts.threads
     ))?;
     show(&mut screen, "prefill", &prefill)?;
@@ -144,6 +148,7 @@ struct Sizes<'a> {
     model: &'a Model,
     prompt: usize,
     generate: usize,
+    kv: KvType,
     stop: &'a Stop,
 }
 
@@ -158,21 +163,28 @@ impl Sizes<'_> {
     fn parts(&self, order: Order) -> Result<(Part, Part), Failure> {
         let without = self.once(false)?;
         let Timed { read, wrote, block } = self.once(true)?;
-        let costs = self.model.cost_of_prompt(0..self.prompt, block);
+        let costs = self.model.cost_of_prompt(0..self.prompt, block, self.kv);
         let prefill = self.part(read.1, &costs, self.prompt, without.read.0, order);
         let mut costs = vec![Cost::default(); costs.len()];
         for at in self.prompt..self.prompt + self.generate {
             let one = at..at + 1;
-            let step = self.model.cost(std::slice::from_ref(&one), 1);
+            let step = self.model.cost(std::slice::from_ref(&one), 1, self.kv);
             costs.iter_mut().zip(step).for_each(|(sum, cost)| *sum = sum.and(cost));
         }
         let decode = self.part(wrote.1, &costs, self.generate, without.wrote.0, order);
         Ok((prefill, decode))
     }
 
+    /// A session with room for both; a sum beyond any context is refused like one that is merely
+    /// too large.
+    fn session(&self) -> Result<Session, Failure> {
+        let room = self.prompt.saturating_add(self.generate);
+        Ok(self.model.session(&of(room, self.kv))?)
+    }
+
     /// Reads the prompt and writes an answer.
     fn once(&self, watched: bool) -> Result<Timed, Failure> {
-        let mut session = self.model.session(&of(self.prompt + self.generate))?;
+        let mut session = self.session()?;
         let ids = ids(self.model, self.prompt);
         if watched {
             session.start_profile();

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Digests, Facts, Options, Piece, Pin, Reply, Request, Verify};
+use recinto_engine::{Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verify};
 use recinto_provider::{Local, Provider, Setting, Settings, Source};
 use serde::Serialize;
 
@@ -82,6 +82,7 @@ struct Chosen {
     level: Row,
     pin: Row,
     verify: Row,
+    kv: Row,
     /// The `.env` file that was read.
     env_file: Option<String>,
 }
@@ -97,6 +98,7 @@ impl Chosen {
             pin: Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name()),
             verify: Row::of(settings.verify.as_ref(), |verify| verify.name().into())
                 .or(Verify::default().name()),
+            kv: Row::of(settings.kv.as_ref(), |kv| kv.name().into()).or(KvType::default().name()),
             env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -190,6 +192,7 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     }
     screen.row(&format!("pin           {}", chosen.pin.line()))?;
     screen.row(&format!("verify        {}", chosen.verify.line()))?;
+    screen.row(&format!("kv            {}", chosen.kv.line()))?;
     Ok(())
 }
 

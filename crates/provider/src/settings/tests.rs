@@ -79,20 +79,23 @@ fn every_key_is_looked_up() {
         ("RECINTO_LEVEL", "portable"),
         ("RECINTO_PIN", "memory"),
         ("RECINTO_VERIFY", "always"),
+        ("RECINTO_KV", "q8_0"),
     ];
     assert!(KEYS.iter().all(|key| pairs.iter().any(|(name, _)| *name == key.variable)));
     let found = Settings::resolve_from(&Flags::default(), &environment(&pairs), dir.path());
     let found = found.unwrap();
     let at = |key: &'static str| Source::Environment(key);
     assert_eq!(found.provider.source, at("RECINTO_PROVIDER"));
-    assert_eq!(found.model.unwrap().value, "./m.gguf");
-    assert_eq!(found.arch_dir.unwrap().value, Path::new("archs"));
+    assert_eq!(found.model.as_ref().unwrap().value, "./m.gguf");
+    assert_eq!(found.arch_dir.as_ref().unwrap().value, Path::new("archs"));
     assert_eq!(found.threads, Some(Setting { value: 3, source: at("RECINTO_THREADS") }));
     let level = Setting { value: Level::Portable, source: at("RECINTO_LEVEL") };
     assert_eq!(found.level, Some(level));
     assert_eq!(found.pin, Some(Setting { value: Pin::Memory, source: at("RECINTO_PIN") }));
     let verify = Setting { value: Verify::Always, source: at("RECINTO_VERIFY") };
     assert_eq!(found.verify, Some(verify));
+    assert_eq!(found.session(Some(7)), SessionOptions { context: Some(7), kv: KvType::Q8_0 });
+    assert_eq!(found.kv, Some(Setting { value: KvType::Q8_0, source: at("RECINTO_KV") }));
 }
 
 #[test]
@@ -131,6 +134,8 @@ fn faults() {
         ("word", "RECINTO_THREADS", "dos", Kind::Setting, &["from 1 to 1024"]),
         ("level", "RECINTO_LEVEL", "avx", Kind::Setting, &["unknown level `avx`", "portable"]),
         ("pin", "RECINTO_PIN", "disk", Kind::Setting, &["RECINTO_PIN: one of off, memory is"]),
+        ("kv", "RECINTO_KV", "q4_0", Kind::Setting, &["RECINTO_KV: one of bf16, f16, q8_0 is"]),
+        ("kv near", "RECINTO_KV", "BF16", Kind::Setting, &["one of bf16, f16, q8_0 is needed"]),
         ("verify", "RECINTO_VERIFY", "no", Kind::Setting, &["one of cached, always is needed"]),
     ];
     for (name, key, value, kind, parts) in cases {

@@ -14,7 +14,7 @@ use super::{
     measure::{self, Described, MEASURES, Measure, Sample, find},
     process,
 };
-use crate::{failure::Failure, interrupt::Interrupt, open::ModelArgs};
+use crate::{exit::Exit, failure::Failure, interrupt::Interrupt, open::ModelArgs};
 
 /// What a peer may say of itself; `null` where it cannot.
 const KEYS: &[&str] = &[
@@ -95,8 +95,9 @@ impl Rounds<'_> {
 
     fn ours(&self, envelope: &mut Value) -> Result<Round, Failure> {
         let mut out = Vec::new();
-        if self.start {
-            out.extend(start(self.model, self.interrupt)?);
+        let started = self.start.then(|| start(self.model, self.interrupt));
+        if self.interrupt.is_set() {
+            return Err(Failure::silent(Exit::Interrupted));
         }
         let Sizes { prompt, generate, context, sequences, .. } = self.sizes;
         let mut command = process::own("bench", self.model)?;
@@ -111,9 +112,15 @@ impl Rounds<'_> {
         }
         let what = "`recinto bench`";
         let ended = process::run(what, command, self.interrupt)?;
-        let ended = process::well(what, ended, self.interrupt)?;
-        let reply: Value = serde_json::from_slice(&ended.out)
-            .map_err(|_| Failure::running(format!("{what} printed no envelope")))?;
+        let reply: Option<Value> = serde_json::from_slice(&ended.out).ok();
+        process::well(what, ended, self.interrupt).map_err(|failure| match &reply {
+            Some(reply) if !self.interrupt.is_set() => Failure::relayed(reply).unwrap_or(failure),
+            _ => failure,
+        })?;
+        // What is wrong is said better by the envelope than by a start that failed.
+        out.extend(started.transpose()?.into_iter().flatten());
+        let reply =
+            reply.ok_or_else(|| Failure::running(format!("{what} printed no envelope")))?;
         for row in reply["measures"].as_array().into_iter().flatten() {
             let named = MEASURES.iter().find(|known| row["measure"] == known.0);
             if let (Some((name, _)), Some(value)) = (named, row["median"].as_f64()) {

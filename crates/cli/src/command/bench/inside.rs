@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use recinto_engine::{Cost, Feed, Model, Session, SessionOptions, Stop, Want};
+use recinto_engine::{Cost, Feed, KvType, Model, Session, SessionOptions, Stop, Want};
 use recinto_kernels::{Kernels, Level, limits};
 
 use super::measure::{PerToken, Sample};
@@ -25,6 +25,8 @@ pub struct Sizes {
     /// Sequences of a decode of many; 1 for none.
     pub sequences: usize,
     pub repeat: usize,
+    /// How keys and values are stored.
+    pub kv: KvType,
 }
 
 /// A model under measure.
@@ -37,12 +39,15 @@ pub struct Inside<'a> {
 impl Inside<'_> {
     /// All samples.
     pub fn samples(&self) -> Result<Vec<Sample>, Failure> {
+        let Sizes { prompt, generate, context, sequences, repeat, kv: kind } = self.sizes;
+        for longest in [prompt, context] {
+            self.model.session(&of(longest.saturating_add(generate), kind))?;
+        }
         let facts = self.model.facts();
         let mut out = vec![("load", facts.load_ms), ("file", facts.bytes as f64)];
         self.first_token()?;
         // The digest of the weights must not run beside what is measured from here on.
         self.model.digests()?;
-        let Sizes { prompt, context, sequences, repeat, .. } = self.sizes;
         let mut kv = 0;
         for _ in 0..repeat {
             out.push(("session_first_token", self.first_token()?));
@@ -78,16 +83,16 @@ impl Inside<'_> {
 
     /// What one token of each speed costs.
     pub fn costs(&self) -> Vec<(&'static str, PerToken)> {
-        let Sizes { prompt, generate, context, sequences, .. } = self.sizes;
+        let Sizes { prompt, generate, context, sequences, kv, .. } = self.sizes;
         let decode = |start: usize, sequences: usize| {
             let steps = (start..start + generate).map(|at| {
                 let fed = vec![at..at + 1; sequences];
-                Cost::sum(&self.model.cost(&fed, 1))
+                Cost::sum(&self.model.cost(&fed, 1, kv))
             });
             PerToken::of(steps.fold(Cost::default(), Cost::and), generate * sequences)
         };
         let block = self.block();
-        let read = Cost::sum(&self.model.cost_of_prompt(0..prompt, block));
+        let read = Cost::sum(&self.model.cost_of_prompt(0..prompt, block, kv));
         vec![
             ("prefill", PerToken::of(read, prompt)),
             ("decode", decode(prompt, 1)),
@@ -97,7 +102,7 @@ impl Inside<'_> {
     }
 
     fn block(&self) -> usize {
-        let session = self.model.session(&of(1));
+        let session = self.model.session(&of(1, self.sizes.kv));
         session.map_or(1, |session| session.block())
     }
 
@@ -136,14 +141,16 @@ impl Inside<'_> {
     /// Milliseconds from a new session to its first token.
     fn first_token(&self) -> Result<f64, Failure> {
         let began = Instant::now();
-        let mut session = self.model.session(&of(SHORT + 1))?;
+        let mut session = self.model.session(&of(SHORT + 1, self.sizes.kv))?;
         largest(session.feed(&ids(self.model, SHORT), Want::Last, self.stop)?);
         Ok(began.elapsed().as_secs_f64() * 1e3)
     }
 
     /// A session that has read `prompt` positions, and the seconds that took.
     fn read(&self, prompt: usize) -> Result<(Session, f64), Failure> {
-        let mut session = self.model.session(&of(prompt + self.sizes.generate))?;
+        let Sizes { generate, kv, .. } = self.sizes;
+        // A sum beyond any context is refused like one that is merely too large.
+        let mut session = self.model.session(&of(prompt.saturating_add(generate), kv))?;
         let ids = ids(self.model, prompt);
         let began = Instant::now();
         largest(session.feed(&ids, Want::Last, self.stop)?);
@@ -189,8 +196,8 @@ impl Inside<'_> {
 }
 
 /// A session with this much room.
-pub fn of(positions: usize) -> SessionOptions {
-    SessionOptions { context: Some(positions), ..SessionOptions::default() }
+pub fn of(positions: usize, kv: KvType) -> SessionOptions {
+    SessionOptions { context: Some(positions), kv }
 }
 
 /// The same ids each time, from all over the vocabulary.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use recinto_engine::{Cost, Facts};
+use recinto_engine::{Cost, Facts, KvType};
 use serde::Serialize;
 
 /// Name and unit of every measure, in the order they are shown in.
@@ -150,6 +150,7 @@ pub struct Setting<'a> {
     pub generate: usize,
     pub context: usize,
     pub sequences: usize,
+    pub kv: KvType,
 }
 
 /// What is said of the model and the engine in a CSV.
@@ -176,7 +177,7 @@ impl Described {
 /// The measures as CSV, one row each.
 pub fn table(setting: &Setting<'_>, rows: &[Row<'_>]) -> String {
     let mut out = String::from(
-        "model,architecture,level,threads,version,numerics,prompt,generate,context,sequences,\
+        "model,architecture,level,threads,version,numerics,prompt,generate,context,sequences,kv,\
          engine,measure,unit,median,min,max,repeats,operations,bytes,limit,share,ratio,ratio_min,\
          ratio_max\n",
     );
@@ -194,6 +195,7 @@ pub fn table(setting: &Setting<'_>, rows: &[Row<'_>]) -> String {
             setting.generate.to_string(),
             setting.context.to_string(),
             setting.sequences.to_string(),
+            setting.kv.name().into(),
             quoted(engine),
             m.measure.into(),
             m.unit.into(),

@@ -71,6 +71,7 @@ impl ModelArgs {
             lock_memory,
             pin,
             verify,
+            kv,
         } = self;
         let mut out: Vec<OsString> = Vec::new();
         let mut give = |flag: &str, value: OsString| {
@@ -86,6 +87,7 @@ impl ModelArgs {
             ("--level", level),
             ("--pin", pin),
             ("--verify", verify),
+            ("--kv", kv),
         ];
         for (flag, value) in texts {
             if let Some(value) = value {
