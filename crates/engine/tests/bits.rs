@@ -14,7 +14,7 @@ use std::{
 
 use goldens::{folder, ids, open, record, rows, session};
 use recinto_engine::{Digest, NUMERICS, OpenOptions};
-use recinto_kernels::Kernels;
+use recinto_kernels::{Kernels, Level};
 use recinto_receipt::sha256;
 use serde::{Deserialize, Serialize};
 
@@ -53,14 +53,29 @@ fn hash(model: &Path, prompt: &[u32], options: &OpenOptions, pieces: &[usize]) -
     sha256(&bytes)
 }
 
+/// The levels of this CPU, or those that `RECINTO_TEST_LEVELS` names, which must then be there: an
+/// emulator is slow (`tools/emulate.sh`).
+fn kernels() -> Vec<Kernels> {
+    let Ok(names) = std::env::var("RECINTO_TEST_LEVELS") else {
+        return Kernels::available();
+    };
+    let level = |name| Level::from_name(name).unwrap_or_else(|| panic!("no level {name}"));
+    let here = |level| Kernels::at(level).unwrap_or_else(|| panic!("not here: {level:?}"));
+    names.split(',').map(level).map(here).collect()
+}
+
 /// The hash of one tiny model, the same on every level of this CPU and on one and two threads.
 fn hash_everywhere(name: &str) -> String {
     let tiny = folder().join("tiny");
     let model = tiny.join(format!("{name}.gguf"));
     let prompt = ids(&record(&tiny.join(format!("{name}.json")))["ids"]);
+    let most = std::env::var("RECINTO_TEST_THREADS").map_or(2, |n| n.parse().expect("a number"));
     let mut found: Option<(Digest, String)> = None;
-    for kernels in Kernels::available() {
+    for kernels in kernels() {
         for (threads, pieces) in [(1, &[16, 7, 1, 32][..]), (2, &[40, 3, 21])] {
+            if threads > most {
+                continue;
+            }
             let level = kernels.level();
             let options = OpenOptions {
                 level: Some(level),

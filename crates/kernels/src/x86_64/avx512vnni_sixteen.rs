@@ -191,18 +191,24 @@ fn sums_k<const N: usize, const FIVE: bool>(
     const { assert!(N == quants(FIVE) + 32 * 64) };
     let (scales, minima) = scales_minima(unit);
     let (mut isum, mut msum) = ([zero(); 2], zero());
+    // Unknown to the compiler, which would bring all loads forward and put them on the stack.
+    let steps = std::hint::black_box(8);
     macro_rules! two_groups {
         ($i:literal) => {
             let mut sum = [zero(); 2];
-            for m in 0..8 {
-                let (mut low, mut top) = split(line_at(unit, quants(FIVE) + 64 * (8 * $i + m)));
+            let lines = &unit[quants(FIVE) + 512 * $i..].as_chunks::<64>().0[..steps];
+            let high = &unit[FIFTHS..].as_chunks::<64>().0[..steps];
+            let (first, second) = (&q[16 * $i..][..steps], &q[16 * $i + 8..][..steps]);
+            for m in 0..steps {
+                ahead(&lines[m], AHEAD);
+                let (mut low, mut top) = split(load64(&lines[m]));
                 if FIVE {
-                    let high = load64(part(unit, FIFTHS + 64 * m));
+                    let high = load64(&high[m]);
                     low = fifth::<{ 2 * $i }>(low, high);
                     top = fifth::<{ 2 * $i + 1 }>(top, high);
                 }
-                sum[0] = _mm512_dpbusd_epi32(sum[0], low, everywhere(q[16 * $i + m]));
-                sum[1] = _mm512_dpbusd_epi32(sum[1], top, everywhere(q[16 * $i + 8 + m]));
+                sum[0] = _mm512_dpbusd_epi32(sum[0], low, everywhere(first[m]));
+                sum[1] = _mm512_dpbusd_epi32(sum[1], top, everywhere(second[m]));
             }
             for g in 0..2 {
                 let scale = byte(scales[$i / 2], $i % 2 * 2 + g);
