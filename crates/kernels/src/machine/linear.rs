@@ -135,9 +135,9 @@ impl Machine {
             assert!(w.cols() == cols && job.out.len() == n * rows, "sizes of a matrix product");
             assert!(job.bias.is_none_or(|b| b.len() == rows), "bias of a matrix product");
             let acts = prepared.acts(w.dtype().layout().form, n, cols, x);
-            let stream = (STREAM / w.stride()).next_multiple_of(4).clamp(4, 4096);
+            let stream = (STREAM / w.stride()).next_multiple_of(TILE).clamp(TILE, 4096);
             // With few bytes a thread, shorter tiles rather than idle threads.
-            let even = rows.div_ceil(2 * self.threads()).next_multiple_of(4).max(4);
+            let even = rows.div_ceil(2 * self.threads()).next_multiple_of(TILE).max(TILE);
             let mut tile = if gemm { TILE } else { stream.min(even) };
             if w.is_interleaved(0) {
                 tile = tile.next_multiple_of(TILE);

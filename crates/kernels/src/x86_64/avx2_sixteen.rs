@@ -328,7 +328,7 @@ unsafe fn two_groups<const FIVE: bool, const I: usize>(
 /// Integer sums of both halves of a Q4_K or Q5_K unit: products, minima.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn sums_k<const N: usize, const FIVE: bool>(
+fn sums_k<const N: usize, const FIVE: bool>(
     unit: &[u8; N],
     q: &[i8; 256],
     sums: &[i16; SUMS],
@@ -378,7 +378,7 @@ fn six_pair(unit: &[u8; 3360], i: usize, h: usize) -> __m256i {
 /// Adds a unit's sums to their accumulators.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn add_k<const N: usize>(
+fn add_k<const N: usize>(
     acc: &mut [__m256; 2],
     unit: &[u8; N],
     d: f32,

@@ -4,12 +4,9 @@
 use std::arch::x86_64::*;
 
 use super::avx2_dot as few;
-use super::avx2_dot256 as few256;
 use super::avx2_panel::{GROUPS16, GROUPS32, LINES32, put};
-use super::avx2_sixteen::{
-    add_k, ahead_of, four, put_rows, six_panel, split, sums_k, total_of, two_panel,
-};
-use crate::acts::{Acts, SUMS};
+use super::avx2_sixteen::{ahead_of, four, put_rows, six_panel, split, total_of, two_panel};
+use crate::acts::Acts;
 use crate::scratch::Line;
 use crate::table::TILE;
 
@@ -274,25 +271,6 @@ macro_rules! dot32 {
 
 dot32!(dot_q4_0, 18, |b: &Even<18>| nibbles(b.words::<2>(), None), 8, 3, false, few::dot_q4_0);
 dot32!(dot_q4_1, 20, |b: &Even<20>| nibbles(b.words::<4>(), None), 8, -1, true, few::dot_q4_1);
-dot32!(
-    dot_q5_0,
-    22,
-    |b: &Even<22>| nibbles(b.words::<6>(), Some(middle(b.words::<0>()))),
-    4,
-    4,
-    false,
-    few::dot_q5_0
-);
-dot32!(
-    dot_q5_1,
-    24,
-    |b: &Even<24>| nibbles(b.words::<8>(), Some(b.words::<0>()[1])),
-    4,
-    -1,
-    true,
-    few::dot_q5_1
-);
-
 /// A unit as `interleave` describes it, for one block of sixteen rows.
 #[repr(C, align(64))]
 struct Unit<const N: usize>([u8; N]);
@@ -391,48 +369,3 @@ pub(super) fn panel_q6_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
         six_panel(&unit.0, lines);
     }
 }
-
-/// Sixteen rows at a time of Q4_K or Q5_K against one position.
-macro_rules! dot_k {
-    ($name:ident, $bytes:literal, $unit:literal, $five:literal, $few:path, $($at:literal to $line:literal),*) => {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-            let blocks = stride / $bytes;
-            let qs = &a.q.as_chunks::<256>().0[..blocks];
-            let sums = &a.sums.as_chunks::<SUMS>().0[..blocks];
-            let ds = &a.d[..blocks];
-            let (whole, rest) = out.as_chunks_mut::<TILE>();
-            let mut unit = Unit([0; $unit]);
-            for (i, out) in whole.iter_mut().enumerate() {
-                let rows = &rows[i * TILE * stride..][..TILE * stride];
-                let mut acc = [[_mm256_setzero_ps(); 2]; 4];
-                for b in 0..blocks {
-                    // The next sixteen rows lie behind these, and are as long.
-                    let next = rows.as_ptr().wrapping_add(TILE * (stride + b * $bytes));
-                    for line in 0..TILE * $bytes / 64 {
-                        ahead_of(next.wrapping_add(64 * line));
-                    }
-                    for h in 0..2 {
-                        let base = rows.as_ptr().wrapping_add(8 * h * stride + b * $bytes);
-                        let block = Even::<$bytes> { base, stride };
-                        // SAFETY: sixteen rows with `blocks` blocks each.
-                        unsafe {
-                            heads!(unit, block, h);
-                            turn!(unit, block, h, $($at to $line),*);
-                        }
-                    }
-                    let (isum, msum) = sums_k::<$unit, $five>(&unit.0, &qs[b], &sums[b]);
-                    add_k(&mut acc[b % 4], &unit.0, ds[b], isum, msum);
-                }
-                put_rows(acc, out);
-            }
-            let taken = whole.len() * TILE * stride;
-            $few(&rows[taken..], stride, a, rest);
-        }
-    };
-}
-
-dot_k!(dot_q4_k, 144, 2304, false, few256::dot_q4_k, 16 to 256, 32 to 512, 48 to 768, 64 to 1024,
-    80 to 1280, 96 to 1536, 112 to 1792, 128 to 2048);
-dot_k!(dot_q5_k, 176, 2816, true, few256::dot_q5_k, 16 to 256, 32 to 512, 48 to 768, 64 to 1024,
-    80 to 1280, 96 to 1536, 112 to 1792, 128 to 2048, 144 to 2304, 160 to 2560);
