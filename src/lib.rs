@@ -30,8 +30,8 @@
 
 pub use recinto_engine::{
     Batch, Digest, Digests, Error, Facts, Feed, Finish, Held, Kind, KvType, Level, Mark, Message,
-    Mode, Model, NUMERICS, OpenOptions, Options, Origin, Piece, Pin, Prompt, Receipt, Reply, Request,
-    Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION, Verify, Want,
+    Mode, Model, NUMERICS, OpenOptions, Options, Origin, Piece, Pin, Prompt, Receipt, Reply,
+    Request, Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION, Verify, Want,
 };
 pub use recinto_receipt::sha256;
 
