@@ -61,6 +61,7 @@ cp "$BUSYBOX" "$root/bin/busybox"
     strip -o "$root/programs/$name" "$program"
     printf 'echo "emulate: %s"; ./%s || failed=1\n' "$name" "$name"
   done
+  # shellcheck disable=SC2016  # the other machine expands it
   echo 'echo "emulate: ended, failed=$failed"; while :; do /bin/busybox sleep 60; done'
 } > "$root/init"
 chmod +x "$root/init"
