@@ -162,145 +162,105 @@ mod x86_64 {
         all
     }
 
-    /// Six independent chains of `vpmaddubsw` and `vpaddw` on 32 bytes.
-    pub(super) fn pairs(turns: u64) {
-        // SAFETY: called for levels with AVX2 only. Registers only, all of them named below, no
-        // memory, no stack; the loop ends after `turns` turns, of which there is at least one.
-        unsafe {
-            asm!(
-                "vmovd xmm12, {seed:e}",
-                "vpbroadcastb ymm12, xmm12",
-                "vmovdqa ymm13, ymm12",
-                "2:",
-                "vpmaddubsw ymm6, ymm12, ymm13",
-                "vpmaddubsw ymm7, ymm12, ymm13",
-                "vpmaddubsw ymm8, ymm12, ymm13",
-                "vpmaddubsw ymm9, ymm12, ymm13",
-                "vpmaddubsw ymm10, ymm12, ymm13",
-                "vpmaddubsw ymm11, ymm12, ymm13",
-                "vpaddw ymm0, ymm0, ymm6",
-                "vpaddw ymm1, ymm1, ymm7",
-                "vpaddw ymm2, ymm2, ymm8",
-                "vpaddw ymm3, ymm3, ymm9",
-                "vpaddw ymm4, ymm4, ymm10",
-                "vpaddw ymm5, ymm5, ymm11",
-                "dec {turns}",
-                "jnz 2b",
-                "vzeroupper",
-                seed = in(reg) 3u32,
-                turns = inout(reg) turns.max(1) => _,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
-                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
-                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
-                options(nomem, nostack),
-            );
-        }
+    /// A loop of some turns. The lines spread the seed from `xmm12` over registers 12 and 13, then
+    /// open the loop with label 2 and say what one turn does.
+    macro_rules! spin {
+        ($(#[$doc:meta])* $name:ident, $level:literal, $seed:literal: $($line:expr),* $(,)?) => {
+            $(#[$doc])*
+            #[doc = concat!("Called for levels with ", $level, " only.")]
+            pub(super) fn $name(turns: u64) {
+                // SAFETY: called for levels that have the instructions. Registers only, all of
+                // them named below, no memory, no stack; the loop ends after `turns` turns, of
+                // which there is at least one.
+                unsafe {
+                    asm!(
+                        "vmovd xmm12, {seed:e}",
+                        $($line,)*
+                        "dec {turns}",
+                        "jnz 2b",
+                        "vzeroupper",
+                        seed = in(reg) $seed,
+                        turns = inout(reg) turns.max(1) => _,
+                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                        out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                        out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                        out("xmm12") _, out("xmm13") _,
+                        options(nomem, nostack),
+                    );
+                }
+            }
+        };
     }
 
-    /// Twelve independent chains of `vpdpbusd` on 64 bytes.
-    pub(super) fn fours(turns: u64) {
-        // SAFETY: called for levels with AVX-512 VNNI only. Registers only, all of them named
-        // below, no memory, no stack; the loop ends after `turns` turns, at least one.
-        unsafe {
-            asm!(
-                "vmovd xmm12, {seed:e}",
-                "vpbroadcastd zmm12, xmm12",
-                "vmovdqa64 zmm13, zmm12",
-                "2:",
-                "vpdpbusd zmm0, zmm12, zmm13",
-                "vpdpbusd zmm1, zmm12, zmm13",
-                "vpdpbusd zmm2, zmm12, zmm13",
-                "vpdpbusd zmm3, zmm12, zmm13",
-                "vpdpbusd zmm4, zmm12, zmm13",
-                "vpdpbusd zmm5, zmm12, zmm13",
-                "vpdpbusd zmm6, zmm12, zmm13",
-                "vpdpbusd zmm7, zmm12, zmm13",
-                "vpdpbusd zmm8, zmm12, zmm13",
-                "vpdpbusd zmm9, zmm12, zmm13",
-                "vpdpbusd zmm10, zmm12, zmm13",
-                "vpdpbusd zmm11, zmm12, zmm13",
-                "dec {turns}",
-                "jnz 2b",
-                "vzeroupper",
-                seed = in(reg) 0x0102_0304u32,
-                turns = inout(reg) turns.max(1) => _,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
-                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
-                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
-                options(nomem, nostack),
-            );
-        }
+    /// One turn of twelve chains of `vpdpbusd`, in registers of a width, encoded as `$how` says.
+    macro_rules! fours {
+        ($how:literal, $w:literal) => {
+            concat!(
+                fours!($how, $w, "0"),
+                fours!($how, $w, "1"),
+                fours!($how, $w, "2"),
+                fours!($how, $w, "3"),
+                fours!($how, $w, "4"),
+                fours!($how, $w, "5"),
+                fours!($how, $w, "6"),
+                fours!($how, $w, "7"),
+                fours!($how, $w, "8"),
+                fours!($how, $w, "9"),
+                fours!($how, $w, "10"),
+                fours!($how, $w, "11"),
+            )
+        };
+        ($how:literal, $w:literal, $n:literal) => {
+            concat!($how, "vpdpbusd ", $w, "mm", $n, ", ", $w, "mm12, ", $w, "mm13\n")
+        };
     }
 
-    /// Twelve independent chains of `vpdpbusd` on 32 bytes, as AVX-VNNI encodes them.
-    pub(super) fn fours_of_32(turns: u64) {
-        // SAFETY: called for levels with AVX-VNNI only. Registers only, all of them named below,
-        // no memory, no stack; the loop ends after `turns` turns, at least one.
-        unsafe {
-            asm!(
-                "vmovd xmm12, {seed:e}",
-                "vpbroadcastd ymm12, xmm12",
-                "vmovdqa ymm13, ymm12",
-                "2:",
-                "{{vex}} vpdpbusd ymm0, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm1, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm2, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm3, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm4, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm5, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm6, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm7, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm8, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm9, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm10, ymm12, ymm13",
-                "{{vex}} vpdpbusd ymm11, ymm12, ymm13",
-                "dec {turns}",
-                "jnz 2b",
-                "vzeroupper",
-                seed = in(reg) 0x0102_0304u32,
-                turns = inout(reg) turns.max(1) => _,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
-                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
-                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
-                options(nomem, nostack),
-            );
-        }
+    /// One turn of six chains of `vpmaddubsw` and `vpaddw`, in registers of a width.
+    macro_rules! pairs {
+        ($w:literal) => {
+            concat!(
+                pairs!($w, "6"),
+                pairs!($w, "7"),
+                pairs!($w, "8"),
+                pairs!($w, "9"),
+                pairs!($w, "10"),
+                pairs!($w, "11"),
+                pairs!($w, "0", "6"),
+                pairs!($w, "1", "7"),
+                pairs!($w, "2", "8"),
+                pairs!($w, "3", "9"),
+                pairs!($w, "4", "10"),
+                pairs!($w, "5", "11"),
+            )
+        };
+        ($w:literal, $n:literal) => {
+            concat!("vpmaddubsw ", $w, "mm", $n, ", ", $w, "mm12, ", $w, "mm13\n")
+        };
+        ($w:literal, $to:literal, $n:literal) => {
+            concat!("vpaddw ", $w, "mm", $to, ", ", $w, "mm", $to, ", ", $w, "mm", $n, "\n")
+        };
     }
 
-    /// Six independent chains of `vpmaddubsw` and `vpaddw` on 64 bytes.
-    pub(super) fn pairs_of_64(turns: u64) {
-        // SAFETY: called for levels with AVX-512 only. Registers only, all of them named below, no
-        // memory, no stack; the loop ends after `turns` turns, of which there is at least one.
-        unsafe {
-            asm!(
-                "vmovd xmm12, {seed:e}",
-                "vpbroadcastb zmm12, xmm12",
-                "vmovdqa64 zmm13, zmm12",
-                "2:",
-                "vpmaddubsw zmm6, zmm12, zmm13",
-                "vpmaddubsw zmm7, zmm12, zmm13",
-                "vpmaddubsw zmm8, zmm12, zmm13",
-                "vpmaddubsw zmm9, zmm12, zmm13",
-                "vpmaddubsw zmm10, zmm12, zmm13",
-                "vpmaddubsw zmm11, zmm12, zmm13",
-                "vpaddw zmm0, zmm0, zmm6",
-                "vpaddw zmm1, zmm1, zmm7",
-                "vpaddw zmm2, zmm2, zmm8",
-                "vpaddw zmm3, zmm3, zmm9",
-                "vpaddw zmm4, zmm4, zmm10",
-                "vpaddw zmm5, zmm5, zmm11",
-                "dec {turns}",
-                "jnz 2b",
-                "vzeroupper",
-                seed = in(reg) 3u32,
-                turns = inout(reg) turns.max(1) => _,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
-                out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
-                out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
-                options(nomem, nostack),
-            );
-        }
-    }
+    spin!(
+        /// Six independent chains of `vpmaddubsw` and `vpaddw` on 32 bytes.
+        pairs, "AVX2", 3u32:
+        "vpbroadcastb ymm12, xmm12", "vmovdqa ymm13, ymm12", "2:", pairs!("y"),
+    );
+    spin!(
+        /// Six independent chains of `vpmaddubsw` and `vpaddw` on 64 bytes.
+        pairs_of_64, "AVX-512", 3u32:
+        "vpbroadcastb zmm12, xmm12", "vmovdqa64 zmm13, zmm12", "2:", pairs!("z"),
+    );
+    spin!(
+        /// Twelve independent chains of `vpdpbusd` on 32 bytes, as AVX-VNNI encodes them.
+        fours_of_32, "AVX-VNNI", 0x0102_0304u32:
+        "vpbroadcastd ymm12, xmm12", "vmovdqa ymm13, ymm12", "2:", fours!("{{vex}} ", "y"),
+    );
+    spin!(
+        /// Twelve independent chains of `vpdpbusd` on 64 bytes.
+        fours, "AVX-512 VNNI", 0x0102_0304u32:
+        "vpbroadcastd zmm12, xmm12", "vmovdqa64 zmm13, zmm12", "2:", fours!("", "z"),
+    );
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod avxvnni;
 mod avxvnni_dot;
 mod avxvnni_gemm;
 mod panel_gemm;
+mod row_dots;
 mod vnni_dot;
 mod wide;
 

@@ -3,10 +3,8 @@
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
+use super::row_dots::{AHEAD, row_dots};
 use crate::acts::{Acts, SUMS};
-
-/// How far ahead of the block in hand memory is asked for.
-const AHEAD: usize = 1024;
 
 /// Eight 6-bit scales and eight 6-bit minima of Q4_K and Q5_K, as bytes of two words.
 #[inline]
@@ -24,7 +22,7 @@ pub(super) fn scale_min(packed: &[u8; 12]) -> (u64, u64) {
 /// Eight bytes of a word as 16-bit numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn widen(bytes: u64) -> __m128i {
+pub(super) fn widen(bytes: u64) -> __m128i {
     _mm_cvtepu8_epi16(_mm_cvtsi64_si128(bytes as i64))
 }
 
@@ -145,86 +143,27 @@ fn six(block: &[u8; 210], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
 /// Four partial sums of the minima of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn minima_sums(minima: u64, sums: &[i16; SUMS]) -> __m128i {
+pub(super) fn minima_sums(minima: u64, sums: &[i16; SUMS]) -> __m128i {
     _mm_madd_epi16(widen(minima), load8_i16(sums[16..].first_chunk().expect("eight sums")))
 }
 
-macro_rules! dot_minima {
-    ($name:ident, $bytes:literal, $five:literal) => {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-            let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-            let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-            for r in 0..out.len() {
-                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-                let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
-                let mut acc = _mm_setzero_ps();
-                // By index: the library's zip is not inlined here.
-                for b in 0..fours.len() {
-                    let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
-                    let mut isum = [_mm256_setzero_si256(); 4];
-                    let mut msum = [_mm_setzero_si128(); 4];
-                    for i in 0..4 {
-                        ahead(&blocks[i], AHEAD);
-                        ahead(&blocks[i], AHEAD + 64);
-                        let (scales, minima) = scale_min(part(&blocks[i], 4));
-                        isum[i] = groups::<$five>(scales, &blocks[i], &q[i]);
-                        msum[i] = minima_sums(minima, &s[i]);
-                    }
-                    let d = load4(d);
-                    let scale = _mm_mul_ps(halves(blocks, 0), d);
-                    acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-                    let msum = _mm_hadd_epi32(
-                        _mm_hadd_epi32(msum[0], msum[1]),
-                        _mm_hadd_epi32(msum[2], msum[3]),
-                    );
-                    let scale = _mm_mul_ps(halves(blocks, 2), d);
-                    acc = _mm_fnmadd_ps(_mm_cvtepi32_ps(msum), scale, acc);
-                }
-                let mut acc = array4(acc);
-                for (i, block) in rest.iter().enumerate() {
-                    let (scales, minima) = scale_min(part(block, 4));
-                    let isum = sum(groups::<$five>(scales, block, &q_rest[i])) as f32;
-                    let msum = sum4(minima_sums(minima, &s_rest[i])) as f32;
-                    acc[i] = isum.mul_add(half(block, 0) * d_rest[i], acc[i]);
-                    acc[i] = (-msum).mul_add(half(block, 2) * d_rest[i], acc[i]);
-                }
-                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-            }
-        }
-    };
+/// The sums of the minima of four blocks.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn minima_of_four(x: [__m128i; 4]) -> __m128i {
+    _mm_hadd_epi32(_mm_hadd_epi32(x[0], x[1]), _mm_hadd_epi32(x[2], x[3]))
 }
 
-dot_minima!(dot_q4_k, 144, false);
-dot_minima!(dot_q5_k, 176, true);
-
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_q6_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-    let (d4s, d_rest) = a.d.as_chunks::<4>();
-    let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-    for r in 0..out.len() {
-        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-        let (fours, rest) = row.as_chunks::<210>().0.as_chunks::<4>();
-        let mut acc = _mm_setzero_ps();
-        for b in 0..fours.len() {
-            let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
-            let mut isum = [_mm256_setzero_si256(); 4];
-            for i in 0..4 {
-                for line in 0..3 {
-                    ahead(&blocks[i], AHEAD + 64 * line);
-                }
-                isum[i] = six(&blocks[i], &q[i], &s[i]);
-            }
-            let scale = _mm_mul_ps(halves(blocks, 208), load4(d));
-            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-        }
-        let mut acc = array4(acc);
-        for (i, block) in rest.iter().enumerate() {
-            let isum = sum(six(block, &q_rest[i], &s_rest[i])) as f32;
-            acc[i] = isum.mul_add(half(block, 208) * d_rest[i], acc[i]);
-        }
-        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-    }
+/// Partial sums of a Q4_K or Q5_K block (`FIVE`), and of its minima.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn both<const FIVE: bool>(block: &[u8], q: &[i8; 256], sums: &[i16; SUMS]) -> (__m256i, __m128i) {
+    let (scales, minima) = scale_min(part(block, 4));
+    (groups::<FIVE>(scales, block, q), minima_sums(minima, sums))
 }
+
+row_dots! { "avx2,fma,f16c", 256 with minima:
+    dot_q4_k = 144, both::<false>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
+    dot_q5_k = 176, both::<true>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
+}
+row_dots! { "avx2,fma,f16c", 256: dot_q6_k = 210, 3, six, halves, 208; }

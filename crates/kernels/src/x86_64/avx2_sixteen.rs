@@ -134,7 +134,7 @@ fn bytes32<const N: usize>(unit: &[u8; N], at: usize, h: usize) -> [__m256i; 8] 
 /// Products of eight steps; `STEPS` of them fit 16 bits (`avx2_gemm` has the table), 1: signed.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn total_of<const STEPS: usize>(w: &[__m256i; 8], x: &[__m256i; 8]) -> __m256i {
+fn total_of<const STEPS: usize>(w: &[__m256i; 8], x: &[__m256i; 8]) -> __m256i {
     let ones = _mm256_set1_epi16(1);
     let mut total = _mm256_setzero_si256();
     for from in (0..8).step_by(STEPS) {
@@ -163,6 +163,58 @@ pub(super) fn put_rows(acc: [[__m256; 2]; 4], out: &mut [f32; TILE]) {
     }
 }
 
+/// What a block of activations gives to sixteen rows of 32-blocks.
+pub(super) struct Fed {
+    /// Its eight steps, each everywhere.
+    x: [__m256i; 8],
+    /// Its scale.
+    d: __m256,
+    /// What the numbers' offset makes of its sum, and its scaled sum, for minima.
+    offset: __m256i,
+    sum: __m256,
+}
+
+impl Fed {
+    /// Block `b`; `OFFSET` is log2 of the numbers' offset, or −1.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new<const OFFSET: i32>(a: &Acts<'_>, b: usize) -> Fed {
+        let q: &[i8; 32] = a.q[32 * b..].first_chunk().expect("a whole block");
+        let mut x = [_mm256_setzero_si256(); 8];
+        for k in 0..8 {
+            x[k] = four(q, 4 * k);
+        }
+        let offset = if OFFSET < 0 { 0 } else { a.s[b] << OFFSET };
+        Fed {
+            x,
+            d: _mm256_set1_ps(a.d[b]),
+            offset: _mm256_set1_epi32(offset),
+            sum: _mm256_set1_ps(f32::from_bits(a.s[a.blocks + b] as u32)),
+        }
+    }
+
+    /// Adds eight rows: their numbers `w`, scales, and minima where there are any.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn add<const STEPS: usize, const OFFSET: i32>(
+        &self,
+        acc: &mut __m256,
+        w: &[__m256i; 8],
+        scales: __m256,
+        minima: Option<__m256>,
+    ) {
+        let mut isum = total_of::<STEPS>(w, &self.x);
+        if OFFSET >= 0 {
+            isum = _mm256_sub_epi32(isum, self.offset);
+        }
+        let scale = _mm256_mul_ps(scales, self.d);
+        *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
+        if let Some(minima) = minima {
+            *acc = _mm256_fmadd_ps(minima, self.sum, *acc);
+        }
+    }
+}
+
 /// One storage type of 32-blocks: bytes of a unit, its steps, products, log2 of the offset (or
 /// −1), where the minima are.
 macro_rules! dot32 {
@@ -171,33 +223,14 @@ macro_rules! dot32 {
         pub(super) fn $name(group: &[u8], a: &Acts<'_>, out: &mut [f32; TILE]) {
             const MINIMA: Option<usize> = $minima;
             let units = group.as_chunks::<$unit>().0;
-            let qs = &a.q.as_chunks::<32>().0[..units.len()];
-            let ds = &a.d[..units.len()];
-            let (ss, products) = a.s.split_at(units.len());
-            let products = &products[..units.len()];
             let mut acc = [[_mm256_setzero_ps(); 2]; 4];
-            for b in 0..units.len() {
-                let unit = &units[b];
+            for (b, unit) in units.iter().enumerate() {
                 unit_ahead(unit);
-                let mut x = [_mm256_setzero_si256(); 8];
-                for k in 0..8 {
-                    x[k] = four(&qs[b], 4 * k);
-                }
-                let d = _mm256_set1_ps(ds[b]);
-                let offset = _mm256_set1_epi32(if $offset < 0 { 0 } else { ss[b] << $offset });
+                let fed = Fed::new::<{ $offset }>(a, b);
                 for h in 0..2 {
-                    let w = $numbers(unit, h);
-                    let mut isum = total_of::<$steps>(&w, &x);
-                    if $offset >= 0 {
-                        isum = _mm256_sub_epi32(isum, offset);
-                    }
-                    let acc = &mut acc[b % 4][h];
-                    let scale = _mm256_mul_ps(floats(unit, 0, h), d);
-                    *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
-                    if let Some(at) = MINIMA {
-                        let sum = _mm256_set1_ps(f32::from_bits(products[b] as u32));
-                        *acc = _mm256_fmadd_ps(floats(unit, at, h), sum, *acc);
-                    }
+                    let minima = MINIMA.map(|at| floats(unit, at, h));
+                    let (acc, w) = (&mut acc[b % 4][h], $numbers(unit, h));
+                    fed.add::<$steps, { $offset }>(acc, &w, floats(unit, 0, h), minima);
                 }
             }
             put_rows(acc, out);
@@ -237,40 +270,29 @@ fn scales_minima<const N: usize>(unit: &[u8; N], h: usize) -> ([__m256i; 2], [__
     )
 }
 
+/// Bytes of every lane where `FIRST` says for the first lane and `STEP` more for each lane of a
+/// half, all of them `place` further on; a place of 0x80 or more gives 0.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pick<const FIRST: u32, const STEP: u32>(x: __m256i, place: u32) -> __m256i {
+    let lane = |r: u32| (FIRST + r * STEP) as i32;
+    let half = _mm_setr_epi32(lane(0), lane(1), lane(2), lane(3));
+    let places = _mm256_add_epi32(_mm256_set_m128i(half, half), _mm256_set1_epi32(place as i32));
+    _mm256_shuffle_epi8(x, places)
+}
+
 /// Byte `j` of every lane, twice as 16-bit numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn twice(x: __m256i, j: usize) -> __m256i {
-    let base = _mm256_setr_epi32(
-        0x8000_8000u32 as i32,
-        0x8004_8004u32 as i32,
-        0x8008_8008u32 as i32,
-        0x800c_800cu32 as i32,
-        0x8000_8000u32 as i32,
-        0x8004_8004u32 as i32,
-        0x8008_8008u32 as i32,
-        0x800c_800cu32 as i32,
-    );
-    let place = _mm256_set1_epi32((j | j << 16) as i32);
-    _mm256_shuffle_epi8(x, _mm256_add_epi32(base, place))
+    pick::<0x8000_8000, 0x0004_0004>(x, (j | j << 16) as u32)
 }
 
 /// Bytes `j` and `j + 1` of every lane as 16-bit numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn neighbours(x: __m256i, j: usize) -> __m256i {
-    let base = _mm256_setr_epi32(
-        0x8001_8000u32 as i32,
-        0x8005_8004u32 as i32,
-        0x8009_8008u32 as i32,
-        0x800d_800cu32 as i32,
-        0x8001_8000u32 as i32,
-        0x8005_8004u32 as i32,
-        0x8009_8008u32 as i32,
-        0x800d_800cu32 as i32,
-    );
-    let place = _mm256_set1_epi32((j | j << 16) as i32);
-    _mm256_shuffle_epi8(x, _mm256_add_epi32(base, place))
+    pick::<0x8001_8000, 0x0004_0004>(x, (j | j << 16) as u32)
 }
 
 /// Scaled products of groups `2I` and `2I + 1` of both halves, from the nibbles (and fifth bits)
@@ -440,18 +462,8 @@ fn sixes(unit: &[u8; 3360], h: usize, t: usize, m: usize) -> [__m256i; 4] {
 #[target_feature(enable = "avx2")]
 fn signed_twice(x: __m256i, j: usize) -> __m256i {
     // The byte goes to the upper half of each number; the shift brings its sign along.
-    let base = _mm256_setr_epi32(
-        0x0080_0080,
-        0x0480_0480,
-        0x0880_0880,
-        0x0c80_0c80,
-        0x0080_0080,
-        0x0480_0480,
-        0x0880_0880,
-        0x0c80_0c80,
-    );
-    let place = _mm256_set1_epi32((j << 8 | j << 24) as i32);
-    _mm256_srai_epi16::<8>(_mm256_shuffle_epi8(x, _mm256_add_epi32(base, place)))
+    let bytes = pick::<0x0080_0080, 0x0400_0400>(x, (j << 8 | j << 24) as u32);
+    _mm256_srai_epi16::<8>(bytes)
 }
 
 /// Scaled products of four groups of sixteen of half `h`: the first or last (`LAST`) halves of

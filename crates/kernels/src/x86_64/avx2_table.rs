@@ -7,10 +7,8 @@ use recinto_quant::{IQ4_NUMBERS, MXFP4_NUMBERS, half_exponent_to_f32};
 
 use super::avx2_dot256::{group, spread};
 use super::avx2_lanes::*;
-use crate::acts::Acts;
-
-/// How far ahead of the block in hand memory is asked for.
-const AHEAD: usize = 1024;
+use super::row_dots::{AHEAD, row_dots};
+use crate::acts::{Acts, SUMS};
 
 /// A table as bytes, its numbers raised by `by`.
 const fn raised(numbers: &[i8; 16], by: i8) -> [u8; 16] {
@@ -72,8 +70,8 @@ fn sums_mx4(block: &[u8; 17], q: &[i8; 32]) -> __m256i {
 /// of the subnormal ones, 2²¹ · 2^e up to e = 2, are the larger ones up to there only.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn half_scales(blocks: &[[u8; 17]; 4]) -> __m128 {
-    let bytes = [blocks[0][0], blocks[1][0], blocks[2][0], blocks[3][0]];
+fn half_scales(blocks: &[[u8; 17]; 4], at: usize) -> __m128 {
+    let bytes = [blocks[0][at], blocks[1][at], blocks[2][at], blocks[3][at]];
     let e = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(i32::from_le_bytes(bytes)));
     let normal = _mm_sub_epi32(_mm_slli_epi32::<23>(e), _mm_set1_epi32(1 << 23));
     let small = _mm_min_epi32(e, _mm_set1_epi32(2));
@@ -81,63 +79,17 @@ fn half_scales(blocks: &[[u8; 17]; 4]) -> __m128 {
     _mm_castsi128_ps(_mm_max_epi32(normal, subnormal))
 }
 
-/// One type of 32-blocks: bytes of a block, its sums, its scale, those of four blocks, and log2 of
-/// what the numbers are raised by.
-macro_rules! dot32 {
-    ($name:ident, $bytes:literal, $sums:ident, $scale:expr, $scales:expr, $raised:expr) => {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-            const RAISED: Option<i32> = $raised;
-            let (q4s, q_rest) = a.q.as_chunks::<32>().0.as_chunks::<4>();
-            let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.s[..a.blocks].as_chunks::<4>();
-            for r in 0..out.len() {
-                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-                let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
-                let mut acc = _mm_setzero_ps();
-                // By index: the library's zip is not inlined here.
-                for b in 0..fours.len() {
-                    let (blocks, q) = (&fours[b], &q4s[b]);
-                    ahead(&blocks[0], AHEAD);
-                    let of = |i: usize| $sums(&blocks[i], &q[i]);
-                    let mut isum = sums([of(0), of(1), of(2), of(3)]);
-                    if let Some(raised) = RAISED {
-                        let shift = _mm_cvtsi32_si128(raised);
-                        isum = _mm_sub_epi32(isum, _mm_sll_epi32(load4_i32(&s4s[b]), shift));
-                    }
-                    let scale = _mm_mul_ps($scales(blocks), load4(&d4s[b]));
-                    acc = _mm_fmadd_ps(_mm_cvtepi32_ps(isum), scale, acc);
-                }
-                let mut acc = array4(acc);
-                for (i, block) in rest.iter().enumerate() {
-                    let mut isum = sum($sums(block, &q_rest[i]));
-                    if let Some(raised) = RAISED {
-                        isum -= s_rest[i] << raised;
-                    }
-                    acc[i] = (isum as f32).mul_add($scale(block) * d_rest[i], acc[i]);
-                }
-                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-            }
-        }
-    };
+/// Half the scale of a block of MXFP4.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_scale(block: &[u8; 17], at: usize) -> f32 {
+    half_exponent_to_f32(block[at])
 }
 
-dot32!(
-    dot_iq4_nl,
-    18,
-    sums_iq4,
-    |block: &[u8; 18]| half(block, 0),
-    |blocks: &[[u8; 18]; 4]| halves(blocks, 0),
-    None
-);
-dot32!(
-    dot_mxfp4,
-    17,
-    sums_mx4,
-    |block: &[u8; 17]| half_exponent_to_f32(block[0]),
-    |blocks: &[[u8; 17]; 4]| half_scales(blocks),
-    Some(4)
-);
+row_dots! { "avx2,fma,f16c", 32:
+    dot_iq4_nl = 18, sums_iq4, sums, None, [halves, half], None;
+    dot_mxfp4 = 17, sums_mx4, sums, Some(4), [half_scales, half_scale], None;
+}
 
 /// The eight scales of IQ4_XS, −32 … 31, as 16-bit numbers.
 #[inline]
@@ -171,30 +123,6 @@ fn sums_xs(block: &[u8; 136], q: &[i8; 256]) -> __m256i {
     total
 }
 
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_iq4_xs(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-    let (d4s, d_rest) = a.d.as_chunks::<4>();
-    for r in 0..out.len() {
-        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-        let (fours, rest) = row.as_chunks::<136>().0.as_chunks::<4>();
-        let mut acc = _mm_setzero_ps();
-        for b in 0..fours.len() {
-            let (blocks, q) = (&fours[b], &q4s[b]);
-            let mut isum = [_mm256_setzero_si256(); 4];
-            for i in 0..4 {
-                ahead(&blocks[i], AHEAD);
-                ahead(&blocks[i], AHEAD + 64);
-                isum[i] = sums_xs(&blocks[i], &q[i]);
-            }
-            let scale = _mm_mul_ps(halves(blocks, 0), load4(&d4s[b]));
-            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-        }
-        let mut acc = array4(acc);
-        for (i, block) in rest.iter().enumerate() {
-            let isum = sum(sums_xs(block, &q_rest[i])) as f32;
-            acc[i] = isum.mul_add(half(block, 0) * d_rest[i], acc[i]);
-        }
-        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-    }
+row_dots! { "avx2,fma,f16c", 256:
+    dot_iq4_xs = 136, 2, |b, q, _: &[i16; SUMS]| sums_xs(b, q), halves, 0;
 }

@@ -5,10 +5,8 @@ use std::arch::x86_64::*;
 
 use super::avx2_dot256::{group, spread};
 use super::avx2_lanes::*;
+use super::row_dots::{AHEAD, row_dots};
 use crate::acts::{Acts, SUMS};
-
-/// How far ahead of the block in hand memory is asked for.
-const AHEAD: usize = 1024;
 
 /// 64 bytes of pairs as eight groups of 32 numbers 0 … 3.
 #[inline]
@@ -111,70 +109,15 @@ fn sums_3(block: &[u8; 110], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
     _mm256_sub_epi32(scaled(numbers_3(block), scales, q), offset)
 }
 
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_q2_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-    let (d4s, d_rest) = a.d.as_chunks::<4>();
-    let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-    for r in 0..out.len() {
-        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-        let (fours, rest) = row.as_chunks::<84>().0.as_chunks::<4>();
-        let mut acc = _mm_setzero_ps();
-        // By index: the library's zip is not inlined here.
-        for b in 0..fours.len() {
-            let (blocks, q, s) = (&fours[b], &q4s[b], &s4s[b]);
-            let mut isum = [_mm256_setzero_si256(); 4];
-            let mut msum = [_mm256_setzero_si256(); 4];
-            for i in 0..4 {
-                ahead(&blocks[i], AHEAD);
-                ahead(&blocks[i], AHEAD + 64);
-                let (scales, minima) = scale_min_2(&blocks[i]);
-                isum[i] = scaled(numbers_2(&blocks[i]), scales, &q[i]);
-                msum[i] = weighed(minima, &s[i]);
-            }
-            let d = load4(&d4s[b]);
-            let scale = _mm_mul_ps(halves(blocks, 80), d);
-            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-            let scale = _mm_mul_ps(halves(blocks, 82), d);
-            acc = _mm_fnmadd_ps(_mm_cvtepi32_ps(sums(msum)), scale, acc);
-        }
-        let mut acc = array4(acc);
-        for (i, block) in rest.iter().enumerate() {
-            let (scales, minima) = scale_min_2(block);
-            let isum = sum(scaled(numbers_2(block), scales, &q_rest[i])) as f32;
-            let msum = sum(weighed(minima, &s_rest[i])) as f32;
-            acc[i] = isum.mul_add(half(block, 80) * d_rest[i], acc[i]);
-            acc[i] = (-msum).mul_add(half(block, 82) * d_rest[i], acc[i]);
-        }
-        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-    }
+/// Partial sums of a Q2_K block, and of its minima.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn both_2(block: &[u8; 84], q: &[i8; 256], sums: &[i16; SUMS]) -> (__m256i, __m256i) {
+    let (scales, minima) = scale_min_2(block);
+    (scaled(numbers_2(block), scales, q), weighed(minima, sums))
 }
 
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_q3_k(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-    let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-    let (d4s, d_rest) = a.d.as_chunks::<4>();
-    let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-    for r in 0..out.len() {
-        let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-        let (fours, rest) = row.as_chunks::<110>().0.as_chunks::<4>();
-        let mut acc = _mm_setzero_ps();
-        for b in 0..fours.len() {
-            let (blocks, q, s) = (&fours[b], &q4s[b], &s4s[b]);
-            let mut isum = [_mm256_setzero_si256(); 4];
-            for i in 0..4 {
-                ahead(&blocks[i], AHEAD);
-                ahead(&blocks[i], AHEAD + 64);
-                isum[i] = sums_3(&blocks[i], &q[i], &s[i]);
-            }
-            let scale = _mm_mul_ps(halves(blocks, 108), load4(&d4s[b]));
-            acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-        }
-        let mut acc = array4(acc);
-        for (i, block) in rest.iter().enumerate() {
-            let isum = sum(sums_3(block, &q_rest[i], &s_rest[i])) as f32;
-            acc[i] = isum.mul_add(half(block, 108) * d_rest[i], acc[i]);
-        }
-        *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-    }
+row_dots! { "avx2,fma,f16c", 256 with minima:
+    dot_q2_k = 84, both_2, [sums, sum, _mm256_setzero_si256], halves, 80, 82;
 }
+row_dots! { "avx2,fma,f16c", 256: dot_q3_k = 110, 2, sums_3, halves, 108; }

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_dot as few;
 use super::avx2_panel::{GROUPS16, GROUPS32, LINES32, put};
-use super::avx2_sixteen::{ahead_of, four, put_rows, six_panel, split, total_of, two_panel};
+use super::avx2_sixteen::{Fed, ahead_of, put_rows, six_panel, split, two_panel};
 use crate::acts::Acts;
 use crate::scratch::Line;
 use crate::table::TILE;
@@ -222,9 +222,6 @@ macro_rules! dot32 {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
             let blocks = stride / $bytes;
-            let qs = &a.q.as_chunks::<32>().0[..blocks];
-            let (ds, (ss, products)) = (&a.d[..blocks], a.s.split_at(blocks));
-            let products = &products[..blocks];
             let (whole, rest) = out.as_chunks_mut::<TILE>();
             for (i, out) in whole.iter_mut().enumerate() {
                 let rows = &rows[i * TILE * stride..][..TILE * stride];
@@ -235,30 +232,17 @@ macro_rules! dot32 {
                     for line in 0..TILE * $bytes / 64 + 1 {
                         ahead_of(next.wrapping_add(64 * line));
                     }
-                    let mut x = [_mm256_setzero_si256(); 8];
-                    for k in 0..8 {
-                        x[k] = four(&qs[b], 4 * k);
-                    }
-                    let d = _mm256_set1_ps(ds[b]);
-                    let offset = _mm256_set1_epi32(if $offset < 0 { 0 } else { ss[b] << $offset });
+                    let fed = Fed::new::<{ $offset }>(a, b);
                     for h in 0..2 {
                         let base = rows.as_ptr().wrapping_add(8 * h * stride + b * $bytes);
                         let block = Even::<$bytes> { base, stride };
                         // SAFETY: sixteen rows with `blocks` blocks each.
                         let (w, both): ([__m256i; 8], _) =
                             unsafe { ($numbers(&block), block.words::<0>()[0]) };
-                        let mut isum = total_of::<$steps>(&w, &x);
-                        if $offset >= 0 {
-                            isum = _mm256_sub_epi32(isum, offset);
-                        }
+                        let scales = _mm256_cvtph_ps(halves_of::<false>(both));
+                        let minima = $minimum.then(|| _mm256_cvtph_ps(halves_of::<true>(both)));
                         let acc = &mut acc[b % 4][h];
-                        let scale = _mm256_mul_ps(_mm256_cvtph_ps(halves_of::<false>(both)), d);
-                        *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
-                        if $minimum {
-                            let sum = _mm256_set1_ps(f32::from_bits(products[b] as u32));
-                            let minimum = _mm256_cvtph_ps(halves_of::<true>(both));
-                            *acc = _mm256_fmadd_ps(minimum, sum, *acc);
-                        }
+                        fed.add::<$steps, { $offset }>(acc, &w, scales, minima);
                     }
                 }
                 put_rows(acc, out);
@@ -271,6 +255,7 @@ macro_rules! dot32 {
 
 dot32!(dot_q4_0, 18, |b: &Even<18>| nibbles(b.words::<2>(), None), 8, 3, false, few::dot_q4_0);
 dot32!(dot_q4_1, 20, |b: &Even<20>| nibbles(b.words::<4>(), None), 8, -1, true, few::dot_q4_1);
+
 /// A unit as `interleave` describes it, for one block of sixteen rows.
 #[repr(C, align(64))]
 struct Unit<const N: usize>([u8; N]);

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2_dot256::widen;
 use super::avx512_lanes::load64;
 use super::vnni_dot::vnni_dots;
 

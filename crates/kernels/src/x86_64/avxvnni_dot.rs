@@ -2,17 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2_dot256::{fifth, sixes, two_groups};
+use super::avx2_dot256::{fifth, group, sixes, spread, two_groups, widen};
 use super::vnni_dot::vnni_dots;
 
 vnni_dots!("avx2,fma,f16c,avxvnni", _mm256_dpbusd_avx_epi32, fives);
-
-/// 16-bit number `J` of each half, everywhere in that half.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c,avxvnni")]
-fn spread<const J: i16>(x: __m256i) -> __m256i {
-    _mm256_shuffle_epi8(x, _mm256_set1_epi16(0x0100 + 0x0202 * J))
-}
 
 /// Adds group `J`: pairs that fit 16 bits, times its scale.
 #[inline]
@@ -23,8 +16,8 @@ fn add_group<const J: i16>(
     scales: __m256i,
     q: &[i8; 256],
 ) -> __m256i {
-    let q = load_i8(q[J as usize * 32..].first_chunk().expect("eight groups"));
-    _mm256_dpwssd_avx_epi32(total, _mm256_maddubs_epi16(numbers, q), spread::<J>(scales))
+    let pairs = _mm256_maddubs_epi16(numbers, group(q, J as usize));
+    _mm256_dpwssd_avx_epi32(total, pairs, spread::<J>(scales))
 }
 
 /// Partial sums of a Q4_K or Q5_K block (`FIVE`).
