@@ -23,7 +23,7 @@ pub(crate) struct Acts<'a> {
     pub q: &'a [i8],
     /// A32, B256: scales, `n × blocks`.
     pub d: &'a [f32],
-    /// A32: sums of a block's bytes, then `d · sum` as bits of f32: `n × 2 × blocks`.
+    /// A32: sums of a block's bytes, `n × blocks`.
     pub s: &'a [i32],
     /// B256: sums within a block, `n × blocks × SUMS`.
     pub sums: &'a [i16],
@@ -40,7 +40,7 @@ impl<'a> Acts<'a> {
             x: cut(self.x, first, n, self.cols),
             q: cut(self.q, first, n, self.cols),
             d: cut(self.d, first, n, self.blocks),
-            s: cut(self.s, first, n, 2 * self.blocks),
+            s: cut(self.s, first, n, self.blocks),
             sums: cut(self.sums, first, n, self.blocks * SUMS),
             ..*self
         }
@@ -104,7 +104,7 @@ impl Prepared {
         };
         let blocks = cols.div_ceil(each);
         let (s, sums) = match form {
-            Form::A32 => (from.s.get(n * 2 * blocks), &[][..]),
+            Form::A32 => (from.s.get(n * blocks), &[][..]),
             _ => (&[][..], from.sums.get(n * blocks * SUMS)),
         };
         let (q, d) = (from.q.get(n * blocks * each), from.d.get(n * blocks));

@@ -93,12 +93,12 @@ fn products_agree(
     let mut x = bytes.values(n * cols);
     x[..cols].fill(1.0); // the largest sums
     let (mut q, mut d) = (vec![0; n * cols], vec![0.0; n * blocks]);
-    let (mut s, mut sums) = (vec![0; 2 * n * blocks], vec![0; n * blocks * SUMS]);
+    let (mut s, mut sums) = (vec![0; n * blocks], vec![0; n * blocks * SUMS]);
     match form {
         Form::F32 => {}
         Form::A32 => (0..n).for_each(|p| {
             let (x, q) = (&x[p * cols..][..cols], &mut q[p * cols..][..cols]);
-            let (d, s) = (&mut d[p * blocks..][..blocks], &mut s[2 * p * blocks..][..2 * blocks]);
+            let (d, s) = (&mut d[p * blocks..][..blocks], &mut s[p * blocks..][..blocks]);
             slow.quantize_a32(x, q, d, s);
         }),
         Form::B256 => slow.quantize_b256(&x, &mut q, &mut d, &mut sums),
@@ -161,9 +161,9 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
         |t, x, _| x[0] = t.largest(x),
         |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),
         |t, x, _| {
-            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 10]);
+            let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 5]);
             t.quantize_a32(x, &mut q, &mut d, &mut s);
-            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 16] as f32);
+            (0..LEN).for_each(|i| x[i] = f32::from(q[i]) + d[i / 32] + s[i / 32] as f32);
         },
         |t, x, _| {
             let (mut q, mut d, mut sums) = ([0; 256], [0.0; 1], [0; SUMS]);

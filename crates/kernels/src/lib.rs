@@ -7,7 +7,7 @@
 #![deny(unsafe_code)]
 
 /// Revision of the numbers: raised whenever any bit of any result changes.
-pub const NUMERICS: u32 = 2;
+pub const NUMERICS: u32 = 1;
 
 mod acts;
 mod all;

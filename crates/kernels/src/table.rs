@@ -114,7 +114,7 @@ macro_rules! table {
 }
 
 table! {
-    /// Blocks of 32: values (padded by the function) to bytes, scales, sums (see `Acts::s`).
+    /// Blocks of 32: values (padded by the function) to bytes, scales, sums.
     quantize_a32: fn(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]);
     /// Blocks of 256: values to bytes, scales, sums.
     quantize_b256: fn(x: &[f32], q: &mut [i8], d: &mut [f32], sums: &mut [i16]);
@@ -286,7 +286,7 @@ fn check(dtype: DType, rows: &[u8], stride: usize, a: &Acts<'_>) {
         recinto_quant::Form::F32 => assert_eq!(a.x.len(), a.n * a.cols),
         recinto_quant::Form::A32 => {
             assert!(a.cols == a.blocks * 32 && a.q.len() == a.n * a.cols);
-            assert!(a.d.len() == a.n * a.blocks && a.s.len() == a.n * 2 * a.blocks);
+            assert!(a.d.len() == a.n * a.blocks && a.s.len() == a.n * a.blocks);
         }
         recinto_quant::Form::B256 => {
             assert!(a.cols == a.blocks * 256 && a.q.len() == a.n * a.cols);

@@ -284,7 +284,7 @@ fn jobs_of_one_region_are_what_they_are_alone() {
 #[test]
 fn bits_are_those_of_this_revision() {
     let (first, later) = TYPES.split_at(11);
-    let cases = [(first, 0x8def_1a48_82b9_0568), (later, 0x94c1_db04_2200_1416)];
+    let cases = [(first, 0xe919_3b17_b64d_0c46), (later, 0x94c1_db04_2200_1416)];
     for ((name, machine), (types, want)) in
         machines().iter().flat_map(|machine| cases.map(|case| (machine, case)))
     {

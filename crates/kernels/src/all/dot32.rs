@@ -63,8 +63,8 @@ macro_rules! blocks {
                     let acc = &mut acc[b % 4];
                     *acc = (sum(block, q) as f32).mul_add(scale, *acc);
                     if let Some(at) = minimum {
-                        let sum = f32::from_bits(a.s[a.blocks + b] as u32);
-                        *acc = f16_to_f32(half_bytes(block, at)).mul_add(sum, *acc);
+                        let scale = f16_to_f32(half_bytes(block, at)) * a.d[b];
+                        *acc = (a.s[b] as f32).mul_add(scale, *acc);
                     }
                 }
                 *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);

@@ -33,15 +33,13 @@ fn block<const N: usize>(x: &[f32], q: &mut [i8; N]) -> f32 {
     amax / 127.0
 }
 
-/// Form A32 of one position; `s` has the sums, then their products with `d`.
+/// Form A32 of one position.
 #[inline(always)]
 pub(crate) fn a32(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]) {
     let (q, _) = q.as_chunks_mut::<32>();
-    let (s, products) = s.split_at_mut(d.len());
-    for ((((x, q), d), s), product) in x.chunks(32).zip(q).zip(d).zip(s).zip(products) {
+    for (((x, q), d), s) in x.chunks(32).zip(q).zip(d).zip(s) {
         *d = block(x, q);
         *s = q.iter().map(|q| i32::from(*q)).sum();
-        *product = (*d * *s as f32).to_bits() as i32;
     }
 }
 

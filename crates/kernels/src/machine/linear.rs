@@ -70,7 +70,7 @@ impl Machine {
         let (n, blocks) = (x.len() / cols, cols.div_ceil(each));
         let q = to.q.take(n * blocks * each);
         let d = to.d.take(n * blocks);
-        let s = if each == 32 { to.s.take(n * 2 * blocks) } else { &mut [] };
+        let s = if each == 32 { to.s.take(n * blocks) } else { &mut [] };
         let sums = if each == 256 { to.sums.take(n * blocks * SUMS) } else { &mut [] };
         // Some positions a tile, so that a region is worth it.
         let many = (QUANTIZE / cols).max(1);

@@ -375,7 +375,7 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
 ) {
     let places = Places::<P>::new::<8, LINES32>(lines, a, first);
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
-    let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
+    let s: [&[i32]; P] = each(a.s, first, a.blocks);
     let ones = _mm256_set1_epi16(1);
     // Unknown to the compiler, see `Places`.
     let steps = std::hint::black_box(8);
@@ -408,8 +408,8 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
                 let scale = _mm256_mul_ps(half_floats(&lines[8], h), d);
                 *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
                 if MINIMUM {
-                    let sum = _mm256_set1_ps(f32::from_bits(s[p][a.blocks + b] as u32));
-                    *acc = _mm256_fmadd_ps(half_floats(&lines[9], h), sum, *acc);
+                    let scale = _mm256_mul_ps(half_floats(&lines[9], h), d);
+                    *acc = _mm256_fmadd_ps(_mm256_set1_ps(s[p][b] as f32), scale, *acc);
                 }
             }
         }

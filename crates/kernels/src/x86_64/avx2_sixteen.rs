@@ -169,7 +169,7 @@ pub(super) struct Fed {
     x: [__m256i; 8],
     /// Its scale.
     d: __m256,
-    /// What the numbers' offset makes of its sum, and its scaled sum, for minima.
+    /// What the numbers' offset makes of its sum, and the sum itself, for minima.
     offset: __m256i,
     sum: __m256,
 }
@@ -189,7 +189,7 @@ impl Fed {
             x,
             d: _mm256_set1_ps(a.d[b]),
             offset: _mm256_set1_epi32(offset),
-            sum: _mm256_set1_ps(f32::from_bits(a.s[a.blocks + b] as u32)),
+            sum: _mm256_set1_ps(a.s[b] as f32),
         }
     }
 
@@ -210,7 +210,8 @@ impl Fed {
         let scale = _mm256_mul_ps(scales, self.d);
         *acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(isum), scale, *acc);
         if let Some(minima) = minima {
-            *acc = _mm256_fmadd_ps(minima, self.sum, *acc);
+            let scale = _mm256_mul_ps(minima, self.d);
+            *acc = _mm256_fmadd_ps(self.sum, scale, *acc);
         }
     }
 }

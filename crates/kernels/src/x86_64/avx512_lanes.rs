@@ -90,11 +90,11 @@ pub(super) fn take_scaled(acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     _mm512_fnmadd_ps(_mm512_cvtepi32_ps(isum), scale, acc)
 }
 
-/// `acc + minima · sum`, fused.
+/// `s`, everywhere.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn add_minimum(acc: Real, minima: Real, sum: f32) -> Real {
-    _mm512_fmadd_ps(minima, _mm512_set1_ps(sum), acc)
+pub(super) fn all(s: i32) -> Int {
+    _mm512_set1_epi32(s)
 }
 
 /// Writes the values of sixteen rows of one position.

@@ -103,9 +103,8 @@ macro_rules! dot32 {
             const MINIMA: Option<usize> = $minima;
             let units = group.as_chunks::<$unit>().0;
             let qs: &[[[i8; 4]; 8]] = a.q.as_chunks::<4>().0.as_chunks().0;
-            let (qs, ds) = (&qs[..units.len()], &a.d[..units.len()]);
-            let (ss, products) = a.s.split_at(units.len());
-            let products = &products[..units.len()];
+            let qs = &qs[..units.len()];
+            let (ds, ss) = (&a.d[..units.len()], &a.s[..units.len()]);
             let mut acc = [zero_real(); 4];
             for b in 0..units.len() {
                 let (unit, q) = (&units[b], &qs[b]);
@@ -122,8 +121,7 @@ macro_rules! dot32 {
                 let acc = &mut acc[b % 4];
                 *acc = add_scaled(*acc, isum, halves_at(unit, 0), ds[b]);
                 if let Some(at) = MINIMA {
-                    let sum = f32::from_bits(products[b] as u32);
-                    *acc = add_minimum(*acc, halves_at(unit, at), sum);
+                    *acc = add_scaled(*acc, all(ss[b]), halves_at(unit, at), ds[b]);
                 }
             }
             put_values(acc, out);

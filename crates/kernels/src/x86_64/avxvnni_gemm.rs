@@ -152,15 +152,11 @@ fn take_scaled(mut acc: Real, isum: Int, scales: Real, d: f32) -> Real {
     acc
 }
 
-/// `acc + minima · sum`, fused.
+/// `s`, everywhere.
 #[inline]
-#[target_feature(enable = "avx2,fma")]
-fn add_minimum(mut acc: Real, minima: Real, sum: f32) -> Real {
-    let sum = _mm256_set1_ps(sum);
-    for h in 0..2 {
-        acc[h] = _mm256_fmadd_ps(minima[h], sum, acc[h]);
-    }
-    acc
+#[target_feature(enable = "avx2")]
+fn all(s: i32) -> Int {
+    [_mm256_set1_epi32(s); 2]
 }
 
 /// Writes the values of sixteen rows of one position.

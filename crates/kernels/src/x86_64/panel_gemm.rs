@@ -29,7 +29,7 @@ macro_rules! panel_gemms {
             let q: [&[[[i8; 4]; 8]]; P] =
                 each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
             let d: [&[f32]; P] = each(a.d, first, a.blocks);
-            let s: [&[i32]; P] = each(a.s, first, 2 * a.blocks);
+            let s: [&[i32]; P] = each(a.s, first, a.blocks);
             let mut acc = [[zero_real(); 4]; P];
             for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
                 let mut isum = [zero(); P];
@@ -42,8 +42,7 @@ macro_rules! panel_gemms {
                     let acc = &mut acc[p][b % 4];
                     *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
                     if MINIMUM {
-                        let sum = f32::from_bits(s[p][a.blocks + b] as u32);
-                        *acc = add_minimum(*acc, minima, sum);
+                        *acc = add_scaled(*acc, all(s[p][b]), minima, d[p][b]);
                     }
                 }
             }

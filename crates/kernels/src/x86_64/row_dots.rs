@@ -22,9 +22,7 @@ macro_rules! row_dots {
             const MINIMUM: Option<usize> = $minimum;
             let (q4s, q_rest) = a.q.as_chunks::<32>().0.as_chunks::<4>();
             let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s, products) = a.s.split_at(a.blocks);
-            let (s4s, s_rest) = s.as_chunks::<4>();
-            let (m4s, m_rest) = products.as_chunks::<4>();
+            let (s4s, s_rest) = a.s.as_chunks::<4>();
             for r in 0..out.len() {
                 let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
                 let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
@@ -43,8 +41,8 @@ macro_rules! row_dots {
                     let scale = _mm_mul_ps($scales(blocks, 0), d);
                     acc = _mm_fmadd_ps(_mm_cvtepi32_ps(isum), scale, acc);
                     if let Some(at) = MINIMUM {
-                        let sums = _mm_castsi128_ps(load4_i32(&m4s[b]));
-                        acc = _mm_fmadd_ps($scales(blocks, at), sums, acc);
+                        let scale = _mm_mul_ps($scales(blocks, at), d);
+                        acc = _mm_fmadd_ps(_mm_cvtepi32_ps(s), scale, acc);
                     }
                 }
                 let mut acc = array4(acc);
@@ -55,8 +53,8 @@ macro_rules! row_dots {
                     }
                     acc[i] = (isum as f32).mul_add($scale(block, 0) * d_rest[i], acc[i]);
                     if let Some(at) = MINIMUM {
-                        let sum = f32::from_bits(m_rest[i] as u32);
-                        acc[i] = $scale(block, at).mul_add(sum, acc[i]);
+                        let scale = $scale(block, at) * d_rest[i];
+                        acc[i] = (s_rest[i] as f32).mul_add(scale, acc[i]);
                     }
                 }
                 *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
