@@ -16,15 +16,12 @@ positions where the same engine says the same when nothing but the storage of it
 changes, from F16 to BF16: what such a number can be at the most between two engines that round.
 """
 
-import json
 import pathlib
-import sys
 
 import numpy as np
 
 import reference
-from perplexity import TEXT, WINDOW
-from real_models import MODELS
+from perplexity import TEXT, WINDOW, described, run, windows
 
 OUT = pathlib.Path("tests/golden/agreement.json")
 
@@ -33,8 +30,8 @@ def most_likely(path, ids, kv):
     """The most likely id after each position, and its margin."""
     engine = reference.Reference(path, WINDOW, kv=kv, threads=1)
     top, margins = [], []
-    for start in range(0, len(ids), WINDOW):
-        for row in engine.logits(ids[start:start + WINDOW]):
+    for window in windows(ids):
+        for row in engine.logits(window):
             second, first = np.partition(row, -2)[-2:]
             top.append(int(np.argmax(row)))
             margins.append(round(float((first - second) / row.std()), 3))
@@ -50,10 +47,7 @@ def measure(path):
     top, margins = most_likely(path, ids, reference.F16)
     again, _ = most_likely(path, ids, reference.BF16)
     return {
-        "file": path.name,
-        "sha256": reference.sha256(path),
-        "engine": reference.version(),
-        "settings": {"kv": "f16", "flash_attention": False, "window": WINDOW},
+        **described(path),
         "own_agreement": round(float(np.mean(np.equal(top, again))), 4),
         "ids": ids,
         "top": top,
@@ -61,28 +55,11 @@ def measure(path):
     }
 
 
-def save(records):
-    lines = ",\n".join(f' "{n}": {json.dumps(r, ensure_ascii=False)}' for n, r in records.items())
-    OUT.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-
-
-def main():
-    if len(sys.argv) < 2:
-        raise SystemExit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
-    records = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
-    for name in sys.argv[2:] or MODELS:
-        path = folder / MODELS[name]
-        if not path.exists():
-            print(f"skipped: {name}: {path} is not there")
-            continue
-        records[name] = measure(path)
-        found = records[name]
-        near = sum(margin < 0.05 for margin in found["margins"])
-        print(f"{name}: {len(found['top'])} positions, {near} of them with a margin below 0.05 "
-              f"std; own agreement {found['own_agreement']:.1%}", flush=True)
-        save(records)
+def words(record):
+    near = sum(margin < 0.05 for margin in record["margins"])
+    return (f"{len(record['top'])} positions, {near} of them with a margin below 0.05 std; "
+            f"own agreement {record['own_agreement']:.1%}")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUT, measure, words)

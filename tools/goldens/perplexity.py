@@ -28,6 +28,21 @@ OUT = pathlib.Path("tests/golden/perplexity.json")
 WINDOW = 512
 
 
+def windows(ids):
+    """The ids in windows, one after another."""
+    return [ids[start:start + WINDOW] for start in range(0, len(ids), WINDOW)]
+
+
+def described(path):
+    """What a record says of its file and of the engine."""
+    return {
+        "file": path.name,
+        "sha256": reference.sha256(path),
+        "engine": reference.version(),
+        "settings": {"kv": "f16", "flash_attention": False, "window": WINDOW},
+    }
+
+
 def surprise(logits, ids):
     """-ln p of each id but the first, from the row before it."""
     rows = logits[:-1].astype(np.float64)
@@ -41,16 +56,12 @@ def measure(path):
     engine = reference.Reference(path, WINDOW, kv=reference.F16, threads=2)
     ids = engine.tokenize(TEXT.read_text(encoding="utf-8"))
     parts = []
-    for start in range(0, len(ids), WINDOW):
-        window = ids[start:start + WINDOW]
+    for window in windows(ids):
         parts.append(surprise(engine.logits(window), window))
     engine.close()
     every = np.concatenate(parts)
     return {
-        "file": path.name,
-        "sha256": reference.sha256(path),
-        "engine": reference.version(),
-        "settings": {"kv": "f16", "flash_attention": False, "window": WINDOW},
+        **described(path),
         "predicted": len(every),
         "nll": round(float(every.mean()), 6),
         "perplexity": round(float(np.exp(every.mean())), 6),
@@ -59,21 +70,31 @@ def measure(path):
     }
 
 
-def main():
+def save(records, out):
+    lines = ",\n".join(f' "{n}": {json.dumps(r, ensure_ascii=False)}' for n, r in records.items())
+    out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+def run(usage, out, measure_one, words):
+    """Measures the models of the command line and keeps the records of the others; `words` tells
+    people of a record."""
     if len(sys.argv) < 2:
-        raise SystemExit(__doc__)
+        raise SystemExit(usage)
     folder = pathlib.Path(sys.argv[1])
-    records = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
+    records = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     for name in sys.argv[2:] or MODELS:
         path = folder / MODELS[name]
         if not path.exists():
             print(f"skipped: {name}: {path} is not there")
             continue
-        records[name] = measure(path)
-        print(name, {k: v for k, v in records[name].items() if k != "ids"}, flush=True)
-    lines = ",\n".join(f' "{n}": {json.dumps(r, ensure_ascii=False)}' for n, r in records.items())
-    OUT.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+        records[name] = measure_one(path)
+        print(f"{name}: {words(records[name])}", flush=True)
+        save(records, out)
+
+
+def words(record):
+    return {k: v for k, v in record.items() if k != "ids"}
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUT, measure, words)

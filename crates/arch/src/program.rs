@@ -42,6 +42,14 @@ pub struct Program {
     pub allowed_keys: Vec<String>,
 }
 
+impl Program {
+    /// Line `line` of the text, from 1, without the blanks around it; empty where there is none.
+    pub fn line(&self, line: u32) -> &str {
+        let at = (line as usize).checked_sub(1);
+        at.and_then(|at| self.text.lines().nth(at)).unwrap_or("").trim()
+    }
+}
+
 /// Where an arch file's text came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -143,8 +143,8 @@ impl ReceiptArgs {
         settings: &Settings,
         others: &[Option<&Path>],
     ) -> Result<Receipts, Failure> {
-        let read = files_read(settings, others);
-        Ok(Receipts(self.receipt.as_deref().map(|path| Target::new(path, &read)).transpose()?))
+        let target = |path| Target::new(path, &files_read(settings, others));
+        Ok(Receipts(self.receipt.as_deref().map(target).transpose()?))
     }
 }
 

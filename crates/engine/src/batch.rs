@@ -32,7 +32,8 @@ pub struct Feed<'a> {
 /// step, grows to the largest and is wiped when it is dropped.
 pub struct Batch {
     model: Model,
-    block: usize,
+    /// Positions that are computed at once.
+    pub(crate) block: usize,
     pub(crate) buffers: Buffers,
     /// Logits of wanted rows, where several passes gave them.
     rows: Wiped<f32>,
@@ -94,11 +95,6 @@ impl Batch {
         }
     }
 
-    /// Positions that are computed at once.
-    pub(crate) fn set_block(&mut self, block: usize) {
-        self.block = block;
-    }
-
     /// Logits of feed number `feed` of the last step, position-major,
     /// [`Program::vocabulary`](recinto_arch::Program) values each; empty where none were wanted
     /// and after a step that failed. They may be changed in place, as a sampler does.
@@ -155,7 +151,7 @@ impl Batch {
         let mut at = (0, 0);
         while at.0 < feeds.len() {
             at = self.plan(feeds, at);
-            self.pass(feeds, stop)?;
+            self.pass(model, feeds, stop)?;
             if !self.inside && self.pieces.iter().any(|piece| piece.wanted > 0) {
                 self.rows.extend_from_slice(self.buffers.output(model.program().output.slot));
             }
@@ -190,8 +186,7 @@ impl Batch {
     }
 
     /// One pass: make room, run, commit.
-    fn pass(&mut self, feeds: &mut [Feed<'_>], stop: &Stop) -> Result<(), Error> {
-        let model = self.model.clone();
+    fn pass(&mut self, model: &Model, feeds: &mut [Feed<'_>], stop: &Stop) -> Result<(), Error> {
         let bound = &model.0.bound;
         self.make_room(feeds)?;
         let pieces = &self.pieces[..];

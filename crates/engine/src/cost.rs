@@ -10,7 +10,7 @@ use recinto_arch::{Instruction, Op};
 use recinto_kernels::KvType;
 use serde::Serialize;
 
-use crate::{model::Model, session::position_bytes};
+use crate::{mark::first_seen, model::Model, session::position_bytes};
 
 /// Work of one instruction, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,7 +44,7 @@ impl Model {
     /// are stored as `kv`.
     pub fn cost(&self, fed: &[Range<usize>], wanted: usize, kv: KvType) -> Vec<Cost> {
         let instructions = &self.program().instructions;
-        let last = instructions.iter().rposition(|i| matches!(i.op, Op::Attend { .. }));
+        let last = self.0.bound.last_attend;
         let kept: Vec<Range<usize>> =
             fed.iter().map(|all| all.end - wanted.min(all.len())..all.end).collect();
         let costs = instructions.iter().enumerate().map(|(index, instruction)| {
@@ -98,10 +98,9 @@ impl Model {
                 let shape = &self.program().caches[cache];
                 let products = (heads as u64)
                     .saturating_mul(shape.key_dim.saturating_add(shape.value_dim) as u64);
-                let from = |p: usize| shape.window.map_or(0, |w| (p + 1).saturating_sub(w));
                 let costs = fed.iter().filter(|one| !one.is_empty()).map(|one| {
-                    let seen = one.clone().map(|p| (p + 1 - from(p)) as u64);
-                    let read = one.end.saturating_sub(from(one.start)) as u64;
+                    let seen = one.clone().map(|p| (p + 1 - first_seen(shape, p)) as u64);
+                    let read = (one.end - first_seen(shape, one.start)) as u64;
                     Cost {
                         operations: products.saturating_mul(2).saturating_mul(seen.sum()),
                         bytes: read.saturating_mul(position_bytes(shape, kv) as u64),

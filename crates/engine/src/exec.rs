@@ -8,7 +8,7 @@ use std::sync::Arc;
 use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
 use recinto_kernels::{Attend, Gate, Job, Kv, Machine, Rows, Sequence, Stop, first_non_finite};
 use recinto_os::Wiped;
-use recinto_quant::Form;
+use recinto_quant::{Form, expand};
 use recinto_weights::File;
 
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) struct Bound {
     /// For each instruction, how many from it on run as one (see [`linear_group`]).
     groups: Vec<usize>,
     /// Index of the last attention step: after it only wanted rows are computed.
-    last_attend: Option<usize>,
+    pub last_attend: Option<usize>,
 }
 
 /// Why a block did not finish.
@@ -396,7 +396,7 @@ impl Bound {
     fn located(&self, instruction: &Instruction) -> Error {
         let layer = instruction.layer.map_or(String::new(), |layer| format!(", layer {layer}"));
         let (name, line) = (&self.program.name, instruction.line);
-        let text = self.program.text.lines().nth(line as usize - 1).unwrap_or("").trim();
+        let text = self.program.line(line);
         let what = format!("a value stopped being a number at {name}.arch:{line}{layer}: `{text}`");
         Error::new(Kind::NonFinite { line, layer: instruction.layer }, what)
             .hint("the file's weights are damaged, or the architecture does not fit them")
@@ -419,11 +419,14 @@ fn linear_group(instructions: &[Instruction]) -> usize {
     outs.len().max(1)
 }
 
+/// All values of a vector: one row, which lies as in the file in a pinned copy too.
 fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Error> {
-    order::floats(file, id).map_err(|_| {
-        let name = &file.tensors()[id].name;
-        Error::new(Kind::Open, format!("tensor `{name}` has a wrong size"))
-    })
+    let tensor = file.tensor(id);
+    let mut out = vec![0.0; tensor.info.values() as usize];
+    expand(tensor.info.dtype, tensor.bytes, &mut out).map_err(|_| {
+        Error::new(Kind::Open, format!("tensor `{}` has a wrong size", tensor.info.name))
+    })?;
+    Ok(out.into())
 }
 
 fn kernel_pairs(pairs: recinto_arch::Pairs) -> recinto_kernels::Pairs {

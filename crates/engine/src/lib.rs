@@ -40,5 +40,6 @@ pub use recinto_chat::{Message, Role};
 pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
 pub use recinto_receipt::{Digest, Held, Origin, Receipt};
 pub use reply::{Finish, Reply, Times, Usage};
+pub use sampler::greedy;
 pub use session::{Session, SessionOptions, Want};
 pub use stream::{Piece, Sink};

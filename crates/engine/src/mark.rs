@@ -115,7 +115,7 @@ impl Session {
     pub fn fork(&self) -> Result<Session, Error> {
         let state = self.state.share(&self.model)?;
         let mut fork = Session::of(&self.model, self.context(), state);
-        fork.block = self.block;
+        fork.batch.block = self.batch.block;
         Ok(fork)
     }
 

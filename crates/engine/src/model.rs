@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     ahead::Ahead,
-    digest::{self, Cache, Digests, Pending},
+    digest::{self, Cache, Digests, Known, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
     open::{OpenOptions, Pin, Verify},
@@ -104,7 +104,9 @@ impl Model {
 
     fn build(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
         let began = Instant::now();
-        let (file, weights) = weights(path, options)?;
+        let threads =
+            options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
+        let (file, weights) = weights(path, options, threads)?;
         let archs = match &options.arch_dir {
             Some(dir) => Archs::with_dir(dir)?,
             None => Archs::built_in(),
@@ -127,7 +129,7 @@ impl Model {
             }
             None => None,
         };
-        let machine = machine(options)?;
+        let machine = machine(options, threads)?;
         let architecture = digest::of_text(&program.text);
         let bound = Arc::new(Bound::new(file, program, machine)?);
         let inner = Inner {
@@ -184,9 +186,14 @@ impl Model {
 
     /// Digests of the architecture's text and of the weights; waits for the second.
     pub(crate) fn identity(&self) -> Result<[recinto_receipt::Digest; 2], Error> {
-        let weights = self.0.weights.wait(&Stop::never())?;
+        Ok([self.0.architecture, self.known(&Stop::never())?.digest])
+    }
+
+    /// The digest of the weights, waited for; refused when the file has changed meanwhile.
+    fn known(&self, stop: &Stop) -> Result<Known, Error> {
+        let weights = self.0.weights.wait(stop)?;
         self.whole()?;
-        Ok([self.0.architecture, weights.digest])
+        Ok(weights)
     }
 
     /// Refuses to go on when the file is no longer the one that was mapped.
@@ -217,8 +224,7 @@ impl Model {
     }
 
     pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
-        let weights = self.0.weights.wait(stop)?;
-        self.whole()?;
+        let weights = self.known(stop)?;
         let digests = Digests {
             weights: weights.digest,
             weights_origin: weights.origin,
@@ -298,7 +304,11 @@ fn afford(bytes: u64, what: &str, hint: &str) -> Result<(), Error> {
 }
 
 /// The file with its weights where they stay, and their digest, known or in the making.
-fn weights(path: &Path, options: &OpenOptions) -> Result<(Arc<File>, Pending), Error> {
+fn weights(
+    path: &Path,
+    options: &OpenOptions,
+    threads: usize,
+) -> Result<(Arc<File>, Pending), Error> {
     let file = File::open(path)?;
     let cache = match options.verify {
         Verify::Cached => options.digest_cache.clone().map(Cache::new),
@@ -316,8 +326,6 @@ fn weights(path: &Path, options: &OpenOptions) -> Result<(Arc<File>, Pending), E
     afford(bytes, "a copy of the weights", hint)?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let mut hasher = Hasher::new();
-    let threads =
-        options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
     let file = file.pin(threads, &Interleaved, &mut |bytes| {
         hasher.update(bytes);
         ControlFlow::Continue(())
@@ -329,7 +337,7 @@ fn weights(path: &Path, options: &OpenOptions) -> Result<(Arc<File>, Pending), E
 }
 
 /// The level and the threads to compute with.
-fn machine(options: &OpenOptions) -> Result<Machine, Error> {
+fn machine(options: &OpenOptions, threads: usize) -> Result<Machine, Error> {
     let kernels = match options.level {
         None => Kernels::detect(),
         Some(level) => Kernels::at(level).ok_or_else(|| {
@@ -338,13 +346,9 @@ fn machine(options: &OpenOptions) -> Result<Machine, Error> {
                 .hint(format!("it has: {}", known.join(", ")))
         })?,
     };
-    let threads = match options.threads {
-        None => recinto_os::cpus::limits(Path::new("/")).threads,
-        Some(threads @ 1..=1024) => threads,
-        Some(threads) => {
-            let what = format!("{threads} threads asked for; 1 to 1024 are allowed");
-            return Err(Error::new(Kind::Machine, what));
-        }
-    };
+    if options.threads.is_some() && !(1..=1024).contains(&threads) {
+        let what = format!("{threads} threads asked for; 1 to 1024 are allowed");
+        return Err(Error::new(Kind::Machine, what));
+    }
     Ok(Machine::new(kernels, threads))
 }

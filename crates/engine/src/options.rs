@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use recinto_chat::Moment;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Kind};
+use crate::{
+    batch::BLOCK,
+    error::{Error, Kind},
+};
 
 /// How a reply is made. [`Options::default`] is greedy: the likeliest token each time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,7 +71,7 @@ impl Default for Options {
             thinking: None,
             date: None,
             deadline: None,
-            block: 256,
+            block: BLOCK,
         }
     }
 }

@@ -2,14 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use recinto_kernels::{Mismatch, Rows, interleave, interleaves};
+use recinto_kernels::{GROUP, Mismatch, Rows, interleave, interleaves};
 use recinto_quant::expand;
 use recinto_weights::{File, Rewrite, TensorInfo};
 
-/// Bytes that are put in order together, about: a few rounds of a cache.
+/// Bytes that are put in order together, about, in whole groups: a few rounds of a cache.
 const PIECE: usize = 1 << 20;
-/// Rows of a group; pieces are whole groups.
-const GROUP: usize = 16;
 
 /// The order of a pinned copy.
 pub(crate) struct Interleaved;
@@ -62,28 +60,13 @@ pub(crate) fn pick(
     let (dtype, first) = (tensor.info.dtype, ids.first().copied().unwrap_or(0));
     let height = tensor.info.dims.get(1).map_or(0, |rows| *rows as usize);
     let table = rows(file, id, height, width).map_err(|_| first)?;
-    let mut row = vec![0; tensor.bytes.len() / height.max(1)];
+    let mut buffer = Vec::new();
     for (id, out) in ids.iter().zip(out.chunks_exact_mut(width)) {
         let at = *id as usize;
         if at >= height {
             return Err(*id);
         }
-        table.copy_row(at, &mut row);
-        expand(dtype, &row, out).map_err(|_| *id)?;
+        expand(dtype, table.row(at, &mut buffer), out).map_err(|_| *id)?;
     }
     Ok(())
-}
-
-/// All values of tensor `id` as floats.
-pub(crate) fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Mismatch> {
-    let tensor = file.tensor(id);
-    let mut out = vec![0.0; tensor.info.values() as usize];
-    match matrix(tensor.info) {
-        Some((rows, cols, _)) if file.is_pinned() => {
-            let ids: Vec<u32> = (0..rows as u32).collect();
-            pick(file, id, cols, &ids, &mut out).map_err(|_| Mismatch)?;
-        }
-        _ => expand(tensor.info.dtype, tensor.bytes, &mut out)?,
-    }
-    Ok(out.into())
 }

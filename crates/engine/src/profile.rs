@@ -61,9 +61,8 @@ impl Profile {
         for (at, (instruction, spent)) in program.instructions.iter().zip(&self.spent).enumerate() {
             let found = lines.iter().position(|(line, _)| line.line == instruction.line);
             let place = found.unwrap_or_else(|| {
-                let text = program.text.lines().nth(instruction.line as usize - 1);
-                let text = text.unwrap_or("").trim().to_owned();
                 let (line, cost) = (instruction.line, Cost::default());
+                let text = program.line(line).to_owned();
                 lines.push((Line { line, text, calls: 0, layers: 0, ms: 0.0, cost }, None));
                 lines.len() - 1
             });
@@ -93,6 +92,6 @@ impl Session {
 
     /// Positions of one block, the unit in which a prompt is read.
     pub fn block(&self) -> usize {
-        self.block
+        self.batch.block
     }
 }

@@ -159,7 +159,7 @@ impl Session {
         let stop = stop.with_deadline(options.deadline.and_then(|time| began.checked_add(time)));
         let prompt = model.render(request, &options)?;
         let cached = self.rewind_to_common(&prompt)?;
-        self.block = options.block;
+        self.batch.block = options.block;
         let fresh = &prompt.ids[cached..];
         let before = &fresh[..fresh.len() - 1];
         if !before.is_empty() {

@@ -161,7 +161,7 @@ impl Drop for Sampler {
 }
 
 /// The likeliest token; of equals the lower id.
-pub(crate) fn greedy(logits: &[f32]) -> u32 {
+pub fn greedy(logits: &[f32]) -> u32 {
     let mut best = 0;
     for (id, logit) in logits.iter().enumerate() {
         if *logit > logits[best] {
@@ -208,6 +208,7 @@ mod tests {
             ("first of equals", &[0.5, 0.5], 0),
             ("negative", &[-3.0, -1.0, -2.0], 1),
             ("minus infinity", &[f32::NEG_INFINITY, -9.0], 1),
+            ("equals in the middle", &[1.0, 3.0, 3.0, f32::NEG_INFINITY], 1),
         ];
         for (name, logits, want) in cases {
             assert_eq!(greedy(logits), *want, "{name}");

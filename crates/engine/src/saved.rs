@@ -11,8 +11,12 @@
 //! like the conversation itself, and who may read or write it is for its owner to say. The
 //! checksum finds damage, not forgery.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    ops::Range,
+};
 
+use recinto_arch::Cache;
 use recinto_kernels::{KvType, NUMERICS, PAGE};
 use recinto_os::Wiped;
 use recinto_receipt::Hasher;
@@ -53,8 +57,7 @@ impl Session {
             sink.put(&id.to_le_bytes())?;
         }
         for (shape, kv) in self.model.program().caches.iter().zip(&self.state.caches) {
-            let first = first_seen(shape, self.position()) / PAGE * PAGE;
-            kv.write(first..self.position(), &mut |bytes| sink.put(bytes))?;
+            kv.write(saved_of(shape, self.position()), &mut |bytes| sink.put(bytes))?;
         }
         Ok(())
     }
@@ -100,10 +103,11 @@ impl Session {
         // Not above the context, so a size in memory.
         let position = position as usize;
         let mut state = State::new(model, options.kv);
-        let ranges = model.program().caches.iter().map(|shape| {
-            let first = first_seen(shape, position) / PAGE * PAGE;
-            (first..position, position_bytes(shape, options.kv))
-        });
+        let ranges = model
+            .program()
+            .caches
+            .iter()
+            .map(|shape| (saved_of(shape, position), position_bytes(shape, options.kv)));
         let bytes =
             ranges.clone().map(|(range, one)| (range.len() as u64).saturating_mul(one as u64));
         let bytes = bytes.fold(0, u64::saturating_add);
@@ -138,6 +142,12 @@ impl Session {
     }
 }
 
+/// The positions of a layer that are saved: what a later one can still see, from the front of its
+/// page on.
+fn saved_of(shape: &Cache, position: usize) -> Range<usize> {
+    first_seen(shape, position) / PAGE * PAGE..position
+}
+
 /// What a saved session begins with, up to its ids.
 fn header(model: &Model, kind: KvType, position: usize) -> Result<Vec<u8>, Error> {
     let [architecture, weights] = model.identity()?;
@@ -168,7 +178,7 @@ const SHAPE: usize = 3 * 4 + 8;
 /// Compares a header with the one this model would write, part by part; how many positions the
 /// saved session has.
 fn agree(want: &[u8], got: &[u8]) -> Result<u64, Error> {
-    const POSITION: std::ops::Range<usize> = 92..100;
+    const POSITION: Range<usize> = 92..100;
     let parts = [
         (0..16, "this is not a saved session", None),
         (16..20, "the saved session has a format this version does not know", None),

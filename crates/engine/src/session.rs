@@ -69,7 +69,6 @@ pub struct Session {
     pub(crate) batch: Batch,
     /// Where the last reply began, for models that could not go back otherwise.
     pub(crate) anchor: Option<Mark>,
-    pub(crate) block: usize,
 }
 
 impl Session {
@@ -103,7 +102,7 @@ impl Session {
     /// A session that stands where `state` does.
     pub(crate) fn of(model: &Model, context: usize, state: State) -> Session {
         let batch = Batch::new(model, BLOCK);
-        Session { model: model.clone(), context, state, batch, anchor: None, block: BLOCK }
+        Session { model: model.clone(), context, state, batch, anchor: None }
     }
 
     /// Positions fed so far: the next id stands here.
@@ -146,7 +145,6 @@ impl Session {
         let model = self.model.clone();
         // Working memory of its own cannot be lent while the session is.
         let mut batch = std::mem::replace(&mut self.batch, Batch::new(&model, BLOCK));
-        batch.set_block(self.block);
         let mut feeds = [Feed { session: self, ids, want }];
         let done = guarded(|| batch.step(&model, &mut feeds, stop));
         self.batch = batch;

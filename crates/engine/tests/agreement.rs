@@ -4,8 +4,8 @@
 
 mod goldens;
 
-use goldens::{best, folder, ids, number, numbers, open, record, session, within};
-use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
+use goldens::{best, folder, ids, number, numbers, real, record, session, within};
+use recinto_engine::{Model, Request, Stop, Want};
 
 /// Least number of positions of the text, whatever the vocabulary.
 const POSITIONS: usize = 1000;
@@ -41,25 +41,15 @@ fn the_most_likely_token_is_that_of_an_independent_engine() {
     let text = std::fs::read_to_string(folder().join("perplexity.txt")).expect("the text");
     let mut faults = Vec::new();
     for name in NAMES {
-        let skip = |reason: &str| recinto_testkit::skipped(&format!("agreement/{name}"), reason);
         let golden = &goldens[*name];
-        let (Some(models), Some(file)) = (recinto_testkit::models(), golden["file"].as_str())
-        else {
-            skip("RECINTO_TEST_MODELS is not set, or agreement.json has no such record");
+        let Some(file) = golden["file"].as_str() else {
+            recinto_testkit::skipped(&format!("agreement/{name}"), "the golden has no record");
             continue;
         };
         // The golden has the file's name; its folder is that of the other goldens.
         let place = record(&folder().join("real").join(format!("{name}.json")));
-        let path = models.join(place["file"].as_str().unwrap_or(file));
-        if !path.exists() {
-            skip(&format!("{} is not there", path.display()));
-            continue;
-        }
-        let model = open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        if let Err(reason) = goldens::same_file(&model, golden) {
-            skip(&reason);
-            continue;
-        }
+        let file = place["file"].as_str().unwrap_or(file);
+        let Some(model) = real("agreement", name, file, golden) else { continue };
         let (ids, top, margins) = (ids(&golden["ids"]), ids(&golden["top"]), &golden["margins"]);
         let margins = numbers(margins);
         let positions = ids.len();

@@ -5,13 +5,11 @@
 
 mod goldens;
 
-use std::path::PathBuf;
-
 use goldens::{
-    best, completion, folder, greedy, ids, log_sum_exp, number, numbers, open, record, same_ids,
+    best, completion, folder, greedy, ids, log_sum_exp, number, numbers, real, record, same_ids,
     session, within,
 };
-use recinto_engine::{Model, OpenOptions, Request, Stop, Want};
+use recinto_engine::{Model, Request, Stop, Want};
 use serde_json::Value;
 
 /// A file and the differences allowed to two engines that round activations to 8 bits, each in its
@@ -38,26 +36,6 @@ const TIE: f64 = 0.15;
 
 /// Perplexity may differ by this part of the golden's.
 const PERPLEXITY: f64 = 0.005;
-
-/// The opened file of a golden, or the line that says why it is skipped.
-fn model(test: &str, name: &str, file: &str, golden: &Value) -> Option<Model> {
-    let skip = |reason: &str| {
-        recinto_testkit::skipped(&format!("{test}/{name}"), reason);
-        None
-    };
-    let Some(models) = recinto_testkit::models() else {
-        return skip("RECINTO_TEST_MODELS is not set");
-    };
-    let path: PathBuf = models.join(file);
-    if !path.exists() {
-        return skip(&format!("{file} is not in RECINTO_TEST_MODELS"));
-    }
-    let model = open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    match goldens::same_file(&model, golden) {
-        Ok(()) => Some(model),
-        Err(reason) => skip(&reason),
-    }
-}
 
 fn check(case: &Case, model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
     let prompt = ids(&golden["ids"]);
@@ -102,7 +80,7 @@ fn real_files_say_what_an_independent_engine_says() {
         let name = case.name;
         let golden = record(&folder().join("real").join(format!("{name}.json")));
         let file = golden["file"].as_str().expect("the file");
-        let Some(model) = model("real_files", name, file, &golden) else { continue };
+        let Some(model) = real("real_files", name, file, &golden) else { continue };
         let prompts = golden["prompts"].as_object().expect("prompts");
         assert_eq!(prompts.len(), 6, "{name}");
         for (prompt, golden) in prompts {
@@ -139,7 +117,7 @@ fn perplexity_is_that_of_an_independent_engine() {
         let golden = &goldens[name];
         let file = record(&folder().join("real").join(format!("{name}.json")));
         let file = file["file"].as_str().expect("the file");
-        let Some(model) = model("perplexity", name, file, golden) else { continue };
+        let Some(model) = real("perplexity", name, file, golden) else { continue };
         let ids = ids(&golden["ids"]);
         let request = Request { completion: true, ..Request::user(&*text) };
         match model.prompt(&request) {

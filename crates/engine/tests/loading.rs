@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use common::{bits, sink, tiny};
+use common::{bits, ids, sink, tiny};
 use recinto_engine::{
     Held, Kind, Model, OpenOptions, Origin, Pin, Receipt, Request, SessionOptions, Stop, Verify,
     Want,
@@ -29,9 +29,8 @@ fn cached(folder: &Path) -> OpenOptions {
 }
 
 fn logits(model: &Model) -> Vec<u32> {
-    let ids: Vec<u32> = (0..60).map(|i| (i * 37 + 11) % 250).collect();
     let mut session = model.session(&SessionOptions::default()).unwrap();
-    bits(session.feed(&ids, Want::All, &Stop::never()).unwrap())
+    bits(session.feed(&ids(60, 0), Want::All, &Stop::never()).unwrap())
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Profiles and costs: every line is timed as often as it ran, the bits stay what they are, and
 //! the counted work is that of the file.
 
+mod common;
 mod goldens;
 
-use goldens::{folder, open, session};
+use common::bits;
+use goldens::{open, session};
 use recinto_engine::{Cost, KvType, Model, OpenOptions, SessionOptions, Stop, Want};
 
 /// A tiny model of the goldens.
 fn tiny(name: &str) -> Model {
-    let path = folder().join(format!("tiny/{name}.gguf"));
-    open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    open(&common::tiny(name), &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 #[test]
@@ -18,11 +19,11 @@ fn a_profile_times_every_line_and_changes_no_bit() {
         let model = tiny(name);
         let ids: Vec<u32> = (0..20).map(|i| 3 + i % 50).collect();
         let mut plain = session(&model, 32);
-        let want: Vec<u32> = logits(plain.feed(&ids, Want::Last, &Stop::never()).unwrap());
+        let want: Vec<u32> = bits(plain.feed(&ids, Want::Last, &Stop::never()).unwrap());
         let mut watched = session(&model, 32);
         assert!(watched.take_profile().is_none(), "{name}");
         watched.start_profile();
-        assert_eq!(logits(watched.feed(&ids, Want::Last, &Stop::never()).unwrap()), want, "{name}");
+        assert_eq!(bits(watched.feed(&ids, Want::Last, &Stop::never()).unwrap()), want, "{name}");
         let profile = watched.take_profile().unwrap();
         let program = model.program();
         let costs = model.cost_of_prompt(0..ids.len(), watched.block(), watched.kv());
@@ -42,10 +43,6 @@ fn a_profile_times_every_line_and_changes_no_bit() {
         watched.feed(&[3], Want::Last, &Stop::never()).unwrap();
         assert!(watched.take_profile().is_none(), "{name}");
     }
-}
-
-fn logits(row: &mut [f32]) -> Vec<u32> {
-    row.iter().map(|value| value.to_bits()).collect()
 }
 
 #[test]

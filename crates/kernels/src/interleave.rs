@@ -9,8 +9,8 @@
 
 use recinto_quant::{DType, Mismatch};
 
-/// Rows of a group.
-pub(crate) const GROUP: usize = 16;
+/// Rows of an interleaved group.
+pub const GROUP: usize = 16;
 
 /// A field of a block: where it begins in it, and how it is laid out.
 #[derive(Clone, Copy)]

@@ -44,11 +44,6 @@ impl Kv {
         self.locked = true;
     }
 
-    /// How keys and values are stored.
-    pub fn kind(&self) -> KvType {
-        self.shape.kind
-    }
-
     /// Key-value heads.
     pub fn kv_heads(&self) -> usize {
         self.shape.kv_heads

@@ -36,7 +36,7 @@ mod x86_64;
 pub use acts::Prepared;
 pub use all::math;
 pub use all::point::first_non_finite;
-pub use interleave::{interleave, interleaves};
+pub use interleave::{GROUP, interleave, interleaves};
 pub use kv::{Kv, OutOfMemory};
 pub use level::{Kernels, Level};
 pub use machine::{Attend, Gate, Job, Machine, Sequence};

@@ -45,18 +45,23 @@ impl<'a> Rows<'a> {
         Ok(Rows { interleaved: true, ..Rows::new(bytes, dtype, rows, cols)? })
     }
 
-    /// Row `index` as it is in the file, whole blocks of the storage type.
+    /// Row `index` as it is in the file, whole blocks of the storage type: where it lies, or, out
+    /// of an interleaved group, in `buffer`.
     ///
     /// # Panics
-    /// When there is no such row, or `to` is not as long as a row.
-    pub fn copy_row(&self, index: usize, to: &mut [u8]) {
-        assert!(index < self.rows && to.len() == self.stride, "a row of weights");
-        if self.is_interleaved(index) {
-            let group = index / GROUP * GROUP;
-            take_row(self.dtype, self.span(group, group + GROUP), index % GROUP, to);
-        } else {
-            to.copy_from_slice(self.span(index, index + 1));
+    /// When there is no such row.
+    pub fn row<'b>(&self, index: usize, buffer: &'b mut Vec<u8>) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        assert!(index < self.rows, "a row of weights");
+        if !self.is_interleaved(index) {
+            return self.span(index, index + 1);
         }
+        let group = index / GROUP * GROUP;
+        buffer.resize(self.stride, 0);
+        take_row(self.dtype, self.span(group, group + GROUP), index % GROUP, buffer);
+        buffer
     }
 
     /// Whether row `index` lies in an interleaved group.

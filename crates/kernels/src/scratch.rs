@@ -50,8 +50,8 @@ pub(crate) struct Work {
     pub panel: Wiped<Line>,
     /// Rows of an interleaved group, put back in order.
     pub rows: Wiped<u8>,
-    /// Scales of a tile.
-    pub scales: Wiped<f32>,
+    /// Weights of two rows as plain floats.
+    pub plain: Wiped<f32>,
     /// Results of a tile before they go to their places.
     pub out: Wiped<f32>,
 }

@@ -8,14 +8,14 @@ use recinto_quant::DType;
 
 use crate::acts::Acts;
 use crate::all;
-use crate::interleave::take_row;
+use crate::interleave::{GROUP, take_row};
 use crate::level::Level;
 use crate::page::Stored;
 use crate::rope::Pairs;
 use crate::scratch::{Wiped, Work};
 
-/// Rows a matrix product takes at a time.
-pub(crate) const TILE: usize = 16;
+/// Rows a matrix product takes at a time: an interleaved group, where they interleave.
+pub(crate) const TILE: usize = GROUP;
 
 /// Rows (`bytes`, `stride`) against one position: one value a row.
 pub(crate) type Dot = unsafe fn(&[u8], usize, &Acts<'_>, &mut [f32]);

@@ -14,6 +14,6 @@ mod value;
 
 pub use error::{Error, Kind};
 pub use file::{File, Metadata, Tensor, TensorInfo};
-pub use pin::{AsStored, Rewrite};
+pub use pin::Rewrite;
 pub use recinto_os::{Advice, Identity};
 pub use value::{Array, Element, Value};

@@ -7,8 +7,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use recinto_os::Map;
-
 use crate::{Error, File, Kind, TensorInfo, gguf};
 
 /// How tensors are stored in a pinned copy: in another order of bytes, never another number.
@@ -23,18 +21,6 @@ pub trait Rewrite: Sync {
     /// Makes `out` of `stored`, the bytes of `tensor` from byte `at` on; both have one length. `out`
     /// holds the same bytes before.
     fn rewrite(&self, tensor: &TensorInfo, at: usize, stored: &[u8], out: &mut [u8]);
-}
-
-/// Every tensor stays as the file has it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AsStored;
-
-impl Rewrite for AsStored {
-    fn piece(&self, _: &TensorInfo) -> Option<NonZeroUsize> {
-        None
-    }
-
-    fn rewrite(&self, _: &TensorInfo, _: usize, _: &[u8], _: &mut [u8]) {}
 }
 
 impl File {
@@ -69,7 +55,7 @@ impl File {
 
     /// Whether the bytes are a private copy ([`File::pin`]).
     pub fn is_pinned(&self) -> bool {
-        Map::is_pinned(&self.map)
+        self.map.is_pinned()
     }
 }
 

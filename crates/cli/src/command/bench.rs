@@ -92,11 +92,8 @@ struct Body<'a> {
     model: &'a Facts,
     engine: Engine,
     digests: Digests,
-    prompt: usize,
-    generate: usize,
-    context: usize,
-    sequences: usize,
-    kv: &'static str,
+    #[serde(flatten)]
+    sizes: Sizes,
     measures: &'a [Measure],
 }
 
@@ -105,11 +102,8 @@ struct Comparison<'a> {
     model: &'a serde_json::Value,
     engine: &'a serde_json::Value,
     digests: &'a serde_json::Value,
-    prompt: usize,
-    generate: usize,
-    context: usize,
-    sequences: usize,
-    kv: &'static str,
+    #[serde(flatten)]
+    sizes: Sizes,
     rounds: usize,
     engines: &'a [Peer],
 }
@@ -117,16 +111,12 @@ struct Comparison<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    for (flag, value) in [
+    one_or_more(&[
         ("--prompt", args.prompt),
         ("--generate", args.generate),
         ("--repeat", args.repeat),
         ("--sequences", args.sequences),
-    ] {
-        if value == 0 {
-            return Err(Failure::usage(format!("{flag} must be 1 or more")));
-        }
-    }
+    ])?;
     if args.sequences > SEQUENCES {
         return Err(Failure::usage(format!("--sequences must be {SEQUENCES} or less")));
     }
@@ -135,11 +125,19 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     let settings = args.model.settings()?;
     settings.model()?;
-    let read = open::files_read(&settings, &[]);
-    let csv = args.csv.as_deref().map(|path| Target::new(path, &read)).transpose()?;
+    let target = |path| Target::new(path, &open::files_read(&settings, &[]));
+    let csv = args.csv.as_deref().map(target).transpose()?;
     match args.against.is_empty() {
         true => alone(&args, &settings, &interrupt, csv, screen),
         false => compare(&args, &settings, &interrupt, csv, screen),
+    }
+}
+
+/// Refuses a flag that is 0.
+pub fn one_or_more(flags: &[(&str, usize)]) -> Result<(), Failure> {
+    match flags.iter().find(|(_, value)| *value == 0) {
+        Some((flag, _)) => Err(Failure::usage(format!("{flag} must be 1 or more"))),
+        None => Ok(()),
     }
 }
 
@@ -153,11 +151,6 @@ impl Args {
             sequences: self.sequences,
             repeat: self.repeat,
         }
-    }
-
-    fn setting<'a>(&self, file: &'a str, facts: &'a Described, kv: KvType) -> Setting<'a> {
-        let Args { prompt, generate, context, sequences, .. } = *self;
-        Setting { file, facts, prompt, generate, context, sequences, kv }
     }
 }
 
@@ -191,31 +184,26 @@ fn alone(
     }
     let (model, stop) = (local.model(), interrupt.stop());
     let facts = model.facts();
-    let kv = settings.session(None).kv;
-    let inside = Inside { model, stop: &stop, sizes: args.sizes(kv) };
+    let sizes = args.sizes(settings.session(None).kv);
+    let inside = Inside { model, stop: &stop, sizes };
     samples.extend(inside.samples()?);
     let mut measures = measure::gather(&samples);
     measure::hold_against_limits(&mut measures, &inside.costs());
+    let described = Described::of(&facts);
     if let Some(target) = csv {
         let rows: Vec<Row<'_>> =
             measures.iter().map(|measure| row("recinto", measure, None)).collect();
-        let described = Described::of(&facts);
         let file = name_of(&facts.path);
-        target.write(measure::table(&args.setting(&file, &described, kv), &rows).as_bytes())?;
+        let setting = Setting { file: &file, facts: &described, sizes };
+        target.write(measure::table(&setting, &rows).as_bytes())?;
     }
     if args.output.json {
-        let Args { prompt, generate, context, sequences, .. } = *args;
         let (engine, digests) = (Engine::of(&facts), model.digests()?);
-        let (model, kv, measures) = (&facts, kv.name(), &measures[..]);
-        let body =
-            Body { model, engine, digests, prompt, generate, context, sequences, kv, measures };
-        envelope::print(&mut screen, "bench", body)?;
+        let (model, measures) = (&facts, &measures[..]);
+        envelope::print(&mut screen, "bench", Body { model, engine, digests, sizes, measures })?;
         return Ok(Exit::Done);
     }
-    screen.row(&format!(
-        "{} ({}), level {}, {} threads, kv {kv}, prompt {}, generate {}",
-        facts.name, facts.architecture, facts.level, facts.threads, args.prompt, args.generate
-    ))?;
+    screen.row(&heading(&facts.name, &described, sizes))?;
     measures.iter().try_for_each(|measure| show(&mut screen, measure, args))?;
     Ok(Exit::Done)
 }
@@ -231,17 +219,18 @@ fn compare(
     let path = recinto_store::resolve(&settings.model()?.value)?.weights;
     // Opened once to say what is wrong with it; closed again before anything is started.
     recinto_weights::File::open(&path)?;
-    let kv = settings.session(None).kv;
+    let sizes = args.sizes(settings.session(None).kv);
     let rounds = Rounds {
         model: &args.model,
         path: &path,
-        sizes: args.sizes(kv),
+        sizes,
         commands: &args.against,
         start: !args.no_start,
         verbose: args.output.verbose,
         interrupt,
     };
     let (engines, ours) = rounds.run()?;
+    let described = against::described(&ours);
     if let Some(target) = csv {
         let rows: Vec<Row<'_>> = engines
             .iter()
@@ -252,40 +241,19 @@ fn compare(
                 })
             })
             .collect();
-        let described = against::described(&ours);
         let file = name_of(&path);
-        target.write(measure::table(&args.setting(&file, &described, kv), &rows).as_bytes())?;
+        let setting = Setting { file: &file, facts: &described, sizes };
+        target.write(measure::table(&setting, &rows).as_bytes())?;
     }
     if args.output.json {
-        let Args { prompt, generate, context, sequences, repeat: rounds, .. } = *args;
         let (model, engine, digests) = (&ours["model"], &ours["engine"], &ours["digests"]);
-        let (kv, engines) = (kv.name(), &engines[..]);
-        let body = Comparison {
-            model,
-            engine,
-            digests,
-            prompt,
-            generate,
-            context,
-            sequences,
-            kv,
-            rounds,
-            engines,
-        };
+        let (rounds, engines) = (args.repeat, &engines[..]);
+        let body = Comparison { model, engine, digests, sizes, rounds, engines };
         envelope::print(&mut screen, "bench", body)?;
         return Ok(Exit::Done);
     }
-    let described = against::described(&ours);
-    screen.row(&format!(
-        "{} ({}), level {}, {} threads, kv {kv}, prompt {}, generate {}, {} rounds",
-        path.display(),
-        described.architecture,
-        described.level,
-        described.threads,
-        args.prompt,
-        args.generate,
-        args.repeat
-    ))?;
+    let name = path.display().to_string();
+    screen.row(&format!("{}, {} rounds", heading(&name, &described, sizes), args.repeat))?;
     for engine in &engines {
         screen.row("")?;
         screen.row(&engine.name)?;
@@ -306,6 +274,16 @@ fn compare(
 
 fn row<'a>(engine: &'a str, measure: &'a Measure, ratio: Option<&Ratio>) -> Row<'a> {
     Row { engine, measure, ratio: ratio.map(|r| [r.ratio, r.min, r.max]) }
+}
+
+/// What was measured, for people.
+fn heading(name: &str, model: &Described, sizes: Sizes) -> String {
+    let Described { architecture, level, threads, .. } = model;
+    let Sizes { kv, prompt, generate, .. } = sizes;
+    format!(
+        "{name} ({architecture}), level {level}, {threads} threads, kv {kv}, prompt {prompt}, \
+         generate {generate}"
+    )
 }
 
 fn name_of(path: &Path) -> String {

@@ -69,10 +69,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let system = args.answer.system(how, &interrupt)?;
     let local = args.model.open_with(&settings)?;
     let session = local.model().session(&args.answer.session(&settings))?;
-    open::introduce(&screen, local.model(), &local.model().facts());
+    let facts = local.model().facts();
+    open::introduce(&screen, local.model(), &facts);
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
-        let facts = local.model().facts();
         screen.say(&format!("{} — /exit or Ctrl-D ends\n", screen::escaped(&facts.name)));
     }
     let streaming = screen.terminal && !args.no_stream && !args.output.json;

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use recinto_arch::{Options, compile};
-use recinto_engine::{Pin, Verify};
 use recinto_tokenizer::{Description, Tokenizer};
 use recinto_weights::{Array, File, Value};
 use serde::Serialize;
@@ -70,9 +69,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|e| e.to_string());
-    let pin = Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name());
-    let verify = Row::of(settings.verify.as_ref(), |verify| verify.name().into())
-        .or(Verify::default().name());
+    let (pin, verify) = (Row::pin(&settings), Row::verify(&settings));
     let found = Found { path, file, architecture, tokenizer, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,

@@ -3,10 +3,15 @@
 
 use std::time::Instant;
 
-use recinto_engine::{Cost, Digests, Facts, KvType, Line, Model, Profile, Session, Stop, Want};
+use recinto_engine::{
+    Cost, Digests, Facts, KvType, Line, Model, Profile, Session, Stop, Want, greedy,
+};
 use serde::Serialize;
 
-use super::bench::inside::{ids, largest, of};
+use super::bench::{
+    inside::{ids, of},
+    one_or_more,
+};
 use crate::{
     envelope::{self, Engine},
     exit::Exit,
@@ -104,11 +109,7 @@ struct Row {
 pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    for (flag, value) in [("--prompt", args.prompt), ("--generate", args.generate)] {
-        if value == 0 {
-            return Err(Failure::usage(format!("{flag} must be 1 or more")));
-        }
-    }
+    one_or_more(&[("--prompt", args.prompt), ("--generate", args.generate)])?;
     if let Some(name) = args.name.take() {
         args.model.model = Some(name);
     }
@@ -190,14 +191,14 @@ impl Sizes<'_> {
             session.start_profile();
         }
         let began = Instant::now();
-        let mut next = largest(session.feed(&ids, Want::Last, self.stop)?);
+        let mut next = greedy(session.feed(&ids, Want::Last, self.stop)?);
         let read = (began.elapsed().as_secs_f64() * 1e3, session.take_profile());
         if watched {
             session.start_profile();
         }
         let began = Instant::now();
         for _ in 0..self.generate {
-            next = largest(session.feed(&[next], Want::Last, self.stop)?);
+            next = greedy(session.feed(&[next], Want::Last, self.stop)?);
         }
         let wrote = (began.elapsed().as_secs_f64() * 1e3, session.take_profile());
         Ok(Timed { read, wrote, block: session.block() })

@@ -43,7 +43,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn of<T>(setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) -> Row {
+    fn of<T>(setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) -> Row {
         match setting {
             Some(setting) => {
                 Row { value: Some(show(&setting.value)), source: source(&setting.source) }
@@ -52,8 +52,19 @@ impl Row {
         }
     }
 
+    /// Where the weights lie.
+    pub fn pin(settings: &Settings) -> Row {
+        Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name())
+    }
+
+    /// Which digests of the weights count.
+    pub fn verify(settings: &Settings) -> Row {
+        let name = |verify: &Verify| verify.name().into();
+        Row::of(settings.verify.as_ref(), name).or(Verify::default().name())
+    }
+
     /// With this value where nobody set one.
-    pub fn or(self, default: &str) -> Row {
+    fn or(self, default: &str) -> Row {
         Row { value: self.value.or_else(|| Some(default.into())), ..self }
     }
 
@@ -95,9 +106,8 @@ impl Chosen {
             arch_dir: Row::of(settings.arch_dir.as_ref(), |path| path.display().to_string()),
             threads: Row::of(settings.threads.as_ref(), ToString::to_string),
             level: Row::of(settings.level.as_ref(), |level| level.name().into()),
-            pin: Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name()),
-            verify: Row::of(settings.verify.as_ref(), |verify| verify.name().into())
-                .or(Verify::default().name()),
+            pin: Row::pin(settings),
+            verify: Row::verify(settings),
             kv: Row::of(settings.kv.as_ref(), |kv| kv.name().into()).or(KvType::default().name()),
             env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
         }

@@ -53,6 +53,26 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, String> {
     Model::open(path, options).map_err(|e| e.to_string())
 }
 
+/// The opened real file of a golden, or the line that says why it is skipped.
+pub fn real(test: &str, name: &str, file: &str, golden: &Value) -> Option<Model> {
+    let skip = |reason: &str| {
+        recinto_testkit::skipped(&format!("{test}/{name}"), reason);
+        None
+    };
+    let Some(models) = recinto_testkit::models() else {
+        return skip("RECINTO_TEST_MODELS is not set");
+    };
+    let path = models.join(file);
+    if !path.exists() {
+        return skip(&format!("{file} is not in RECINTO_TEST_MODELS"));
+    }
+    let model = open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    match same_file(&model, golden) {
+        Ok(()) => Some(model),
+        Err(reason) => skip(&reason),
+    }
+}
+
 /// Whether the engine makes the golden's ids of a plain text, or of a conversation.
 pub fn same_ids(model: &Model, request: Request, golden: &Value) -> Result<(), String> {
     let prompt = model.prompt(&request).map_err(|e| e.to_string())?;

@@ -243,6 +243,7 @@ impl Machine {
             }
         }
     }
+
     /// Attention of one query, a tile a page and key-value head; sums are made page by page and
     /// added in page order in any case, so the bits are those of [`Machine::attend_tile`].
     fn attend_pages(

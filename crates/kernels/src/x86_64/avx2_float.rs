@@ -127,7 +127,7 @@ macro_rules! float {
             out: &mut [f32],
         ) {
             let (count, out) = (rows.len() / stride, out.as_chunks_mut::<TILE>().0);
-            let plain = work.scales.take(2 * a.cols);
+            let plain = work.plain.take(2 * a.cols);
             for row in (0..count).step_by(2) {
                 let pair = &rows[row * stride..rows.len().min((row + 2) * stride)];
                 for (to, row) in plain.chunks_exact_mut(a.cols).zip(pair.chunks_exact(stride)) {

@@ -121,12 +121,7 @@ impl Rounds<'_> {
         out.extend(started.transpose()?.into_iter().flatten());
         let reply =
             reply.ok_or_else(|| Failure::running(format!("{what} printed no envelope")))?;
-        for row in reply["measures"].as_array().into_iter().flatten() {
-            let named = MEASURES.iter().find(|known| row["measure"] == known.0);
-            if let (Some((name, _)), Some(value)) = (named, row["median"].as_f64()) {
-                out.push((*name, value));
-            }
-        }
+        out.extend(printed(&reply).filter_map(|(name, row)| Some((name, row["median"].as_f64()?))));
         *envelope = reply;
         Ok(out)
     }
@@ -212,12 +207,16 @@ fn threads_of(envelope: &Value) -> Option<u64> {
     envelope["engine"]["threads"].as_u64()
 }
 
+/// The measures in our own process's envelope, by their names.
+fn printed(envelope: &Value) -> impl Iterator<Item = (&'static str, &Value)> {
+    let rows = envelope["measures"].as_array().into_iter().flatten();
+    rows.filter_map(|row| Some((MEASURES.iter().find(|known| row["measure"] == known.0)?.0, row)))
+}
+
 /// What our own process said of the cost of a token and of its share, in the last round.
 fn costs(measures: &mut [Measure], envelope: &Value) {
-    let rows = envelope["measures"].as_array().into_iter().flatten();
-    let costs: Vec<(&'static str, measure::PerToken)> = rows
-        .filter_map(|row| {
-            let name = MEASURES.iter().find(|known| row["measure"] == known.0)?.0;
+    let costs: Vec<(&'static str, measure::PerToken)> = printed(envelope)
+        .filter_map(|(name, row)| {
             let number = |key: &str| row["per_token"][key].as_f64();
             let (operations, bytes) = (number("operations")?, number("bytes")?);
             Some((name, measure::PerToken { operations, bytes }))

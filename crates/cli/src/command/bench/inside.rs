@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use recinto_engine::{Cost, Feed, KvType, Model, Session, SessionOptions, Stop, Want};
+use recinto_engine::{
+    Cost, Feed, KvType, Model, Options, Session, SessionOptions, Stop, Want, greedy,
+};
 use recinto_kernels::{Kernels, Level, limits};
+use serde::{Serialize, Serializer};
 
 use super::measure::{PerToken, Sample};
 use crate::failure::Failure;
@@ -16,7 +19,7 @@ const SPIN: Duration = Duration::from_millis(40);
 const LIMITS: usize = 5;
 
 /// How much is read and written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub struct Sizes {
     pub prompt: usize,
     pub generate: usize,
@@ -24,9 +27,16 @@ pub struct Sizes {
     pub context: usize,
     /// Sequences of a decode of many; 1 for none.
     pub sequences: usize,
+    /// How often; a JSON object says so of its own accord.
+    #[serde(skip)]
     pub repeat: usize,
     /// How keys and values are stored.
+    #[serde(serialize_with = "word")]
     pub kv: KvType,
+}
+
+fn word<S: Serializer>(kv: &KvType, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kv.name())
 }
 
 /// A model under measure.
@@ -91,7 +101,8 @@ impl Inside<'_> {
             });
             PerToken::of(steps.fold(Cost::default(), Cost::and), generate * sequences)
         };
-        let block = self.block();
+        // What a session reads at once unless it is told otherwise.
+        let block = Options::default().block;
         let read = Cost::sum(&self.model.cost_of_prompt(0..prompt, block, kv));
         vec![
             ("prefill", PerToken::of(read, prompt)),
@@ -99,11 +110,6 @@ impl Inside<'_> {
             ("decode_context", decode(context, 1)),
             ("decode_sequences", decode(prompt, sequences)),
         ]
-    }
-
-    fn block(&self) -> usize {
-        let session = self.model.session(&of(1, self.sizes.kv));
-        session.map_or(1, |session| session.block())
     }
 
     /// What this machine can do: the rate of 8-bit products of the level in use, and of reading
@@ -142,7 +148,7 @@ impl Inside<'_> {
     fn first_token(&self) -> Result<f64, Failure> {
         let began = Instant::now();
         let mut session = self.model.session(&of(SHORT + 1, self.sizes.kv))?;
-        largest(session.feed(&ids(self.model, SHORT), Want::Last, self.stop)?);
+        greedy(session.feed(&ids(self.model, SHORT), Want::Last, self.stop)?);
         Ok(began.elapsed().as_secs_f64() * 1e3)
     }
 
@@ -153,7 +159,7 @@ impl Inside<'_> {
         let mut session = self.model.session(&of(prompt.saturating_add(generate), kv))?;
         let ids = ids(self.model, prompt);
         let began = Instant::now();
-        largest(session.feed(&ids, Want::Last, self.stop)?);
+        greedy(session.feed(&ids, Want::Last, self.stop)?);
         let seconds = began.elapsed().as_secs_f64();
         Ok((session, seconds))
     }
@@ -164,7 +170,7 @@ impl Inside<'_> {
         let mut next = 0;
         let began = Instant::now();
         for _ in 0..generate {
-            next = largest(session.feed(&[next], Want::Last, self.stop)?);
+            next = greedy(session.feed(&[next], Want::Last, self.stop)?);
         }
         Ok(generate as f64 / began.elapsed().as_secs_f64())
     }
@@ -188,7 +194,7 @@ impl Inside<'_> {
                 fed.map(|(session, ids)| Feed { session, ids, want: Want::Last }).collect();
             self.model.step(&mut batch, &mut feeds, self.stop)?;
             for (i, next) in next.iter_mut().enumerate() {
-                *next = [largest(batch.logits(i))];
+                *next = [greedy(batch.logits(i))];
             }
         }
         Ok((generate * sequences) as f64 / began.elapsed().as_secs_f64())
@@ -212,25 +218,4 @@ pub fn ids(model: &Model, count: usize) -> Vec<u32> {
         (state % vocabulary) as u32
     };
     (0..count).map(|_| next()).collect()
-}
-
-/// The id of the largest logit, the lower one of equals.
-pub fn largest(logits: &[f32]) -> u32 {
-    let mut best = 0;
-    for (id, value) in logits.iter().enumerate() {
-        if *value > logits[best] {
-            best = id;
-        }
-    }
-    best as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lower_one_of_equals() {
-        assert_eq!(largest(&[1.0, 3.0, 3.0, f32::NEG_INFINITY]), 1);
-    }
 }

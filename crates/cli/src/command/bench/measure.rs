@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use recinto_engine::{Cost, Facts, KvType};
+use recinto_engine::{Cost, Facts};
 use serde::Serialize;
+
+use super::inside::Sizes;
 
 /// Name and unit of every measure, in the order they are shown in.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -146,11 +148,7 @@ pub struct Row<'a> {
 pub struct Setting<'a> {
     pub file: &'a str,
     pub facts: &'a Described,
-    pub prompt: usize,
-    pub generate: usize,
-    pub context: usize,
-    pub sequences: usize,
-    pub kv: KvType,
+    pub sizes: Sizes,
 }
 
 /// What is said of the model and the engine in a CSV.
@@ -182,20 +180,21 @@ pub fn table(setting: &Setting<'_>, rows: &[Row<'_>]) -> String {
          ratio_max\n",
     );
     let number = |n: Option<f64>| n.map_or(String::new(), |n| format!("{n:.6}"));
+    let Setting { file, facts, sizes } = setting;
     for Row { engine, measure: m, ratio } in rows {
-        let (facts, share) = (setting.facts, m.share.as_ref());
+        let share = m.share.as_ref();
         let cells = [
-            quoted(setting.file),
+            quoted(file),
             quoted(&facts.architecture),
             facts.level.clone(),
             facts.threads.to_string(),
             facts.version.clone(),
             facts.numerics.to_string(),
-            setting.prompt.to_string(),
-            setting.generate.to_string(),
-            setting.context.to_string(),
-            setting.sequences.to_string(),
-            setting.kv.name().into(),
+            sizes.prompt.to_string(),
+            sizes.generate.to_string(),
+            sizes.context.to_string(),
+            sizes.sequences.to_string(),
+            sizes.kv.name().into(),
             quoted(engine),
             m.measure.into(),
             m.unit.into(),
