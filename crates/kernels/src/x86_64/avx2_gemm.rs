@@ -14,6 +14,7 @@ use std::arch::x86_64::*;
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
 use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
+use super::panel_gemm::panel_products;
 use super::wide::each;
 use super::{avx2_sixteen, avx2_words};
 use crate::acts::Acts;
@@ -52,11 +53,7 @@ impl<const P: usize> Places<P> {
     /// All of these steps and lines lie in what [`Places::new`] was given.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn pairs<const STEPS: usize>(
-        &self,
-        k: usize,
-        at: usize,
-    ) -> [[__m256i; 2]; P] {
+    unsafe fn pairs<const STEPS: usize>(&self, k: usize, at: usize) -> [[__m256i; 2]; P] {
         if P == 4 {
             let q = |p: usize| self.q[p].wrapping_add(4 * k);
             let lines = self.lines.wrapping_add(at);
@@ -90,15 +87,20 @@ impl<const P: usize> Places<P> {
         sum
     }
 
-    /// Adds `steps` steps of products of signed weights, widened at once.
+    /// Adds `steps` steps of products of signed weights to `sums`, each widened at once with the
+    /// pairs of `by`.
     ///
     /// # Safety
     /// As [`Places::pairs`].
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn signed(&self, k: usize, at: usize, steps: usize) -> [[__m256i; 2]; P] {
-        let ones = _mm256_set1_epi16(1);
-        let mut sum = [[_mm256_setzero_si256(); 2]; P];
+    pub(super) unsafe fn signed(
+        &self,
+        (k, at): (usize, usize),
+        steps: usize,
+        by: [__m256i; 2],
+        sums: &mut [[__m256i; 2]; P],
+    ) {
         for i in 0..steps {
             // SAFETY: the caller keeps to the panel and to the positions.
             let (w, x) = unsafe { (self.weights(at + i), self.activations(k + i)) };
@@ -106,11 +108,10 @@ impl<const P: usize> Places<P> {
             for p in 0..P {
                 for h in 0..2 {
                     let pairs = _mm256_maddubs_epi16(size[h], _mm256_sign_epi8(x[p], w[h]));
-                    sum[p][h] = _mm256_add_epi32(sum[p][h], _mm256_madd_epi16(pairs, ones));
+                    sums[p][h] = _mm256_add_epi32(sums[p][h], _mm256_madd_epi16(pairs, by[h]));
                 }
             }
         }
-        sum
     }
 
     /// Steps as [`Places::pairs`], widened with the pairs of the line at `scale` and added to `sums`.
@@ -149,7 +150,7 @@ impl<const P: usize> Places<P> {
     /// The line lies in the panel.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
+    unsafe fn weights(&self, at: usize) -> [__m256i; 2] {
         // SAFETY: the caller keeps to the panel; a line is 64 bytes at a multiple of 64.
         unsafe {
             let line = self.lines.add(at).cast::<__m256i>();
@@ -163,7 +164,7 @@ impl<const P: usize> Places<P> {
     /// The step lies in every position.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn activations(&self, k: usize) -> [__m256i; P] {
+    unsafe fn activations(&self, k: usize) -> [__m256i; P] {
         let mut x = [_mm256_setzero_si256(); P];
         for p in 0..P {
             // SAFETY: the caller keeps to the positions.
@@ -384,7 +385,7 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
         if STEPS == 1 {
             // SAFETY: eight steps and lines of block `b`.
-            isum = unsafe { places.signed(b * 8, b * LINES32, steps) };
+            unsafe { places.signed((b * 8, b * LINES32), steps, [ones; 2], &mut isum) };
         } else {
             for from in (0..8).step_by(STEPS) {
                 // SAFETY: `STEPS` of the eight steps and lines of block `b`.
@@ -419,43 +420,17 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
     }
 }
 
-macro_rules! gemm {
-    ($name:ident, $panel:path, $steps:literal, $offset:literal, $minimum:literal) => {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        pub(super) fn $name(
-            rows: &[u8],
-            stride: usize,
-            a: &Acts<'_>,
-            work: &mut Work,
-            out: &mut [f32],
-        ) {
-            if rows.is_empty() {
-                return;
-            }
-            let lines = work.panel.take(a.blocks * LINES32);
-            $panel(rows, stride, lines);
-            let (out, mut p) = (out.as_chunks_mut::<TILE>().0, 0);
-            while p + 4 <= a.n {
-                positions::<4, $steps, $offset, $minimum>(lines, a, p, &mut out[p..]);
-                p += 4;
-            }
-            while p < a.n {
-                positions::<1, $steps, $offset, $minimum>(lines, a, p, &mut out[p..]);
-                p += 1;
-            }
-        }
-    };
+panel_products! { "avx2,fma,f16c", 4, positions:
+    gemm_q4_0 = avx2_words::panel_q4_0, LINES32, <8, 3, false>;
+    sixteen_q4_0 = avx2_sixteen::panel_q4_0, LINES32, <8, 3, false>;
+    gemm_q4_1 = avx2_words::panel_q4_1, LINES32, <8, { -1 }, true>;
+    sixteen_q4_1 = avx2_sixteen::panel_q4_1, LINES32, <8, { -1 }, true>;
+    gemm_q5_0 = avx2_words::panel_q5_0, LINES32, <4, 4, false>;
+    sixteen_q5_0 = avx2_sixteen::panel_q5_0, LINES32, <4, 4, false>;
+    gemm_q5_1 = avx2_words::panel_q5_1, LINES32, <4, { -1 }, true>;
+    sixteen_q5_1 = avx2_sixteen::panel_q5_1, LINES32, <4, { -1 }, true>;
+    gemm_q8_0 = avx2_words::panel_q8_0, LINES32, <1, { -1 }, false>;
+    sixteen_q8_0 = avx2_sixteen::panel_q8_0, LINES32, <1, { -1 }, false>;
+    gemm_iq4_nl = panel_iq4_nl, LINES32, <1, { -1 }, false>;
+    gemm_mxfp4 = panel_mxfp4, LINES32, <4, 4, false>;
 }
-
-gemm!(gemm_q4_0, avx2_words::panel_q4_0, 8, 3, false);
-gemm!(sixteen_q4_0, avx2_sixteen::panel_q4_0, 8, 3, false);
-gemm!(gemm_q4_1, avx2_words::panel_q4_1, 8, -1, true);
-gemm!(sixteen_q4_1, avx2_sixteen::panel_q4_1, 8, -1, true);
-gemm!(gemm_q5_0, avx2_words::panel_q5_0, 4, 4, false);
-gemm!(sixteen_q5_0, avx2_sixteen::panel_q5_0, 4, 4, false);
-gemm!(gemm_q5_1, avx2_words::panel_q5_1, 4, -1, true);
-gemm!(sixteen_q5_1, avx2_sixteen::panel_q5_1, 4, -1, true);
-gemm!(gemm_q8_0, avx2_words::panel_q8_0, 1, -1, false);
-gemm!(gemm_iq4_nl, panel_iq4_nl, 1, -1, false);
-gemm!(gemm_mxfp4, panel_mxfp4, 4, 4, false);
-gemm!(sixteen_q8_0, avx2_sixteen::panel_q8_0, 1, -1, false);

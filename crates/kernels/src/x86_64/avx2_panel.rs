@@ -66,19 +66,14 @@ pub(super) fn turn(r: [__m256i; 8]) -> [__m256i; 8] {
 /// Lines of one block of 32: eight of weights, scales, minima.
 pub(super) const LINES32: usize = 10;
 
-/// Lines of one block of 256: 64 of weights; then scales of groups, as pairs of equal 16-bit
-/// numbers; then what the activations' sums are weighed with, as pairs of neighbours; then the
-/// block's scale, then its minimum.
-pub(super) struct Lines256 {
-    pub groups: usize,
-    pub pairs: usize,
-    pub all: usize,
-}
+// Lines of one block of 256: 64 of weights; then scales of groups, as pairs of equal 16-bit
+// numbers; then what the activations' sums are weighed with, as pairs of neighbours; then the
+// block's scale, then its minimum.
 
-/// Q4_K and Q5_K: eight groups, eight minima.
-pub(super) const GROUPS32: Lines256 = Lines256 { groups: 8, pairs: 4, all: 64 + 8 + 4 + 2 };
-/// Q6_K: sixteen groups; the offset of 32 is weighed with the same scales.
-pub(super) const GROUPS16: Lines256 = Lines256 { groups: 16, pairs: 8, all: 64 + 16 + 8 + 1 };
+/// Lines of Q4_K and Q5_K: eight groups, eight minima.
+pub(super) const GROUPS32: usize = 64 + 8 + 4 + 2;
+/// Lines of Q6_K and Q3_K: sixteen groups; the offset of 32 or 4 is weighed with the same scales.
+pub(super) const GROUPS16: usize = 64 + 16 + 8 + 1;
 
 /// Two 16-bit numbers in one word.
 #[inline]
@@ -96,7 +91,7 @@ macro_rules! panel256 {
                     let r = last.min(h * 8 + i);
                     rows[r * stride..(r + 1) * stride].as_chunks().0
                 });
-                let blocks = lines.as_chunks_mut::<{ $lines.all }>().0;
+                let blocks = lines.as_chunks_mut::<{ $lines }>().0;
                 for (b, lines) in blocks.iter_mut().enumerate() {
                     let mut numbers = [[_mm256_setzero_si256(); 8]; 8];
                     for i in 0..8 {

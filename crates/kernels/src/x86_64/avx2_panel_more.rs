@@ -41,11 +41,11 @@ panel32!(panel_iq4_nl, 18, |b: &[u8; 18]| iq4(part(b, 2)), |b: &[u8; 18]| half(b
 // 16 is taken off with the activations' sum, as for Q5_0.
 panel32!(panel_mxfp4, 17, |b: &[u8; 17]| mx4(b), |b: &[u8; 17]| half_exponent_to_f32(b[0]));
 
-/// Q2_K: sixteen groups, sixteen minima.
-pub(super) const MINIMA16: Lines256 = Lines256 { groups: 16, pairs: 8, all: 64 + 16 + 8 + 2 };
-/// IQ4_XS: eight groups of signed numbers; a level that turns them into unsigned ones by adding
+/// Lines of Q2_K: sixteen groups, sixteen minima.
+pub(super) const MINIMA16: usize = 64 + 16 + 8 + 2;
+/// Lines of IQ4_XS: eight groups of signed numbers; a level that turns them into unsigned ones by adding
 /// 128 weighs that with the same scales.
-pub(super) const SIGNED32: Lines256 = Lines256 { groups: 8, pairs: 4, all: 64 + 8 + 4 + 1 };
+pub(super) const SIGNED32: usize = 64 + 8 + 4 + 1;
 
 /// Sixteen bytes as signed numbers.
 #[inline]

@@ -164,9 +164,9 @@ pub(super) fn put_rows(acc: [[__m256; 2]; 4], out: &mut [f32; TILE]) {
 }
 
 /// What a block of activations gives to sixteen rows of 32-blocks.
-pub(super) struct Fed {
-    /// Its eight steps, each everywhere.
-    x: [__m256i; 8],
+pub(super) struct Fed<'a> {
+    /// Its eight steps; put everywhere where they are used, for they would not stay in registers.
+    q: &'a [i8; 32],
     /// Its scale.
     d: __m256,
     /// What the numbers' offset makes of its sum, and the sum itself, for minima.
@@ -174,19 +174,15 @@ pub(super) struct Fed {
     sum: __m256,
 }
 
-impl Fed {
+impl<'a> Fed<'a> {
     /// Block `b`; `OFFSET` is log2 of the numbers' offset, or −1.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn new<const OFFSET: i32>(a: &Acts<'_>, b: usize) -> Fed {
+    pub(super) fn new<const OFFSET: i32>(a: &Acts<'a>, b: usize) -> Fed<'a> {
         let q: &[i8; 32] = a.q[32 * b..].first_chunk().expect("a whole block");
-        let mut x = [_mm256_setzero_si256(); 8];
-        for k in 0..8 {
-            x[k] = four(q, 4 * k);
-        }
         let offset = if OFFSET < 0 { 0 } else { a.s[b] << OFFSET };
         Fed {
-            x,
+            q,
             d: _mm256_set1_ps(a.d[b]),
             offset: _mm256_set1_epi32(offset),
             sum: _mm256_set1_ps(a.s[b] as f32),
@@ -203,7 +199,11 @@ impl Fed {
         scales: __m256,
         minima: Option<__m256>,
     ) {
-        let mut isum = total_of::<STEPS>(w, &self.x);
+        let mut x = [_mm256_setzero_si256(); 8];
+        for k in 0..8 {
+            x[k] = four(self.q, 4 * k);
+        }
+        let mut isum = total_of::<STEPS>(w, &x);
         if OFFSET >= 0 {
             isum = _mm256_sub_epi32(isum, self.offset);
         }
@@ -586,7 +586,7 @@ panel32!(panel_q8_0, 544, |u: &[u8; 544], h| bytes32(u, 32, h), None);
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn two_panel<const N: usize, const FIVE: bool>(
     unit: &[u8; N],
-    lines: &mut [Line; GROUPS32.all],
+    lines: &mut [Line; GROUPS32],
 ) {
     for h in 0..2 {
         macro_rules! two_groups {
@@ -623,7 +623,7 @@ pub(super) fn two_panel<const N: usize, const FIVE: bool>(
 /// The panel lines of a Q6_K unit.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn six_panel(unit: &[u8; 3360], lines: &mut [Line; GROUPS16.all]) {
+pub(super) fn six_panel(unit: &[u8; 3360], lines: &mut [Line; GROUPS16]) {
     for h in 0..2 {
         for t in 0..2 {
             for m in 0..8 {
@@ -647,7 +647,7 @@ macro_rules! panel256 {
     ($name:ident, $unit:literal, $layout:ident, $panel:expr) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(group: &[u8], _: usize, lines: &mut [Line]) {
-            let lines = lines.as_chunks_mut::<{ $layout.all }>().0;
+            let lines = lines.as_chunks_mut::<{ $layout }>().0;
             for (unit, lines) in group.as_chunks::<$unit>().0.iter().zip(lines) {
                 unit_ahead(unit);
                 $panel(unit, lines);

@@ -305,7 +305,7 @@ macro_rules! heads {
 pub(super) fn panel_q4_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
     let mut unit = Unit([0; 2304]);
     let eight = [Eight::<144>::new(rows, stride, 0), Eight::new(rows, stride, 1)];
-    let lines = &mut lines.as_chunks_mut::<{ GROUPS32.all }>().0[..stride / 144];
+    let lines = &mut lines.as_chunks_mut::<GROUPS32>().0[..stride / 144];
     for (b, lines) in lines.iter_mut().enumerate() {
         for h in 0..2 {
             // SAFETY: there are as many blocks in a row as were taken of the lines.
@@ -322,7 +322,7 @@ pub(super) fn panel_q4_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
 pub(super) fn panel_q5_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
     let mut unit = Unit([0; 2816]);
     let eight = [Eight::<176>::new(rows, stride, 0), Eight::new(rows, stride, 1)];
-    let lines = &mut lines.as_chunks_mut::<{ GROUPS32.all }>().0[..stride / 176];
+    let lines = &mut lines.as_chunks_mut::<GROUPS32>().0[..stride / 176];
     for (b, lines) in lines.iter_mut().enumerate() {
         for h in 0..2 {
             // SAFETY: there are as many blocks in a row as were taken of the lines.
@@ -340,7 +340,7 @@ pub(super) fn panel_q5_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
 pub(super) fn panel_q6_k(rows: &[u8], stride: usize, lines: &mut [Line]) {
     let mut unit = Unit([0; 3360]);
     let eight = [Eight::<210>::new(rows, stride, 0), Eight::new(rows, stride, 1)];
-    let lines = &mut lines.as_chunks_mut::<{ GROUPS16.all }>().0[..stride / 210];
+    let lines = &mut lines.as_chunks_mut::<GROUPS16>().0[..stride / 210];
     for (b, lines) in lines.iter_mut().enumerate() {
         for h in 0..2 {
             // SAFETY: there are as many blocks in a row as were taken of the lines.

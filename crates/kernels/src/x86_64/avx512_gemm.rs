@@ -9,13 +9,17 @@ use std::arch::x86_64::*;
 use recinto_quant::DType;
 
 use super::avx2_panel::*;
+use super::avx2_panel_more::{MINIMA16, SIGNED32};
 use super::avx512_lanes::*;
-use super::panel_gemm::panel_gemms;
+use super::panel_gemm::{panel_gemms, panel_products};
 use super::wide::{at, each};
 use super::{avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::{Gemm, TILE};
+
+/// Signed numbers stay as they are.
+const RAISED: i32 = 0;
 
 /// What the integers of a block start with: the offset of its numbers, taken off.
 #[inline]
@@ -75,7 +79,7 @@ fn products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usi
 /// Adds the products of a group, times its scale.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
+fn scaled_products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usize>(
     total: &mut [Int; P],
     lines: &[Line],
     q: [&[[i8; 4]; N]; P],
@@ -85,7 +89,7 @@ fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
     let scale = line(scale);
     let parts = lines.as_chunks::<STEPS>().0;
     for i in 0..parts.len() {
-        let sum = halves::<P, STEPS, false, N>(&parts[i], q, from + i * STEPS);
+        let sum = halves::<P, STEPS, SIGNED, N>(&parts[i], q, from + i * STEPS);
         for p in 0..P {
             total[p] = _mm512_add_epi32(total[p], _mm512_madd_epi16(sum[p], scale));
         }

@@ -67,11 +67,14 @@ pub(super) fn taken_off<const BY: u32>(s: i32) -> Int {
     _mm512_sub_epi32(zero(), _mm512_slli_epi32::<BY>(_mm512_set1_epi32(s)))
 }
 
-/// `isum − 32 · msum`.
+/// `isum − 2^by · msum`; `isum` where `by` is 0.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn less_32_times(isum: Int, msum: Int) -> Int {
-    _mm512_sub_epi32(isum, _mm512_slli_epi32::<5>(msum))
+pub(super) fn less_shifted(isum: Int, msum: Int, by: i32) -> Int {
+    match by {
+        0 => isum,
+        _ => _mm512_sub_epi32(isum, _mm512_sll_epi32(msum, _mm_cvtsi32_si128(by))),
+    }
 }
 
 /// `acc + isum · (scales · d)`, fused.

@@ -1,6 +1,6 @@
 //! The AVX-512 VNNI level: AVX-512 with products of bytes in one instruction.
 
-use super::{avx512, avx512_gemm_more, avx512vnni_dot, avx512vnni_gemm, avx512vnni_sixteen};
+use super::{avx512, avx512vnni_dot, avx512vnni_gemm, avx512vnni_sixteen};
 use crate::level::Level;
 use crate::table::{Linear, Table};
 
@@ -14,13 +14,13 @@ pub(super) const TABLE: Table = Table {
     q5_0: Linear { dot: avx512vnni_dot::dot_q5_0, gemm: avx512vnni_gemm::gemm_q5_0 },
     q5_1: Linear { dot: avx512vnni_dot::dot_q5_1, gemm: avx512vnni_gemm::gemm_q5_1 },
     q8_0: Linear { dot: avx512vnni_dot::dot_q8_0, gemm: avx512vnni_gemm::gemm_q8_0 },
-    q2_k: Linear { gemm: avx512_gemm_more::gemm_q2_k, ..BELOW.q2_k },
-    q3_k: Linear { gemm: avx512_gemm_more::gemm_q3_k, ..BELOW.q3_k },
+    q2_k: Linear { gemm: avx512vnni_gemm::gemm_q2_k, ..BELOW.q2_k },
+    q3_k: Linear { gemm: avx512vnni_gemm::gemm_q3_k, ..BELOW.q3_k },
     q4_k: Linear { dot: avx512vnni_dot::dot_q4_k, gemm: avx512vnni_gemm::gemm_q4_k },
     q5_k: Linear { dot: avx512vnni_dot::dot_q5_k, gemm: avx512vnni_gemm::gemm_q5_k },
     q6_k: Linear { dot: avx512vnni_dot::dot_q6_k, gemm: avx512vnni_gemm::gemm_q6_k },
     iq4_nl: Linear { gemm: avx512vnni_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
-    iq4_xs: Linear { gemm: avx512_gemm_more::gemm_iq4_xs, ..BELOW.iq4_xs },
+    iq4_xs: Linear { gemm: avx512vnni_gemm::gemm_iq4_xs, ..BELOW.iq4_xs },
     mxfp4: Linear { gemm: avx512vnni_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
     interleaved: avx512vnni_sixteen::products,
     ..BELOW

@@ -9,13 +9,17 @@ use std::arch::x86_64::*;
 use recinto_quant::DType;
 
 use super::avx2_panel::*;
+use super::avx2_panel_more::{MINIMA16, SIGNED32};
 use super::avx512_lanes::*;
-use super::panel_gemm::panel_gemms;
+use super::panel_gemm::{panel_gemms, panel_products};
 use super::wide::{at, each};
 use super::{avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::{Gemm, TILE};
+
+/// Signed numbers get 128 added.
+const RAISED: i32 = 7;
 
 /// What the integers of a block start with: the offset of its numbers, taken off.
 #[inline]
@@ -52,7 +56,7 @@ fn products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usi
 /// Adds the products of a group, times its scale.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
-fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
+fn scaled_products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usize>(
     isum: &mut [Int; P],
     lines: &[Line],
     q: [&[[i8; 4]; N]; P],
@@ -60,7 +64,7 @@ fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
     scale: &Line,
 ) {
     let mut sum = [zero(); P];
-    products::<P, STEPS, false, N>(&mut sum, lines, q, from);
+    products::<P, STEPS, SIGNED, N>(&mut sum, lines, q, from);
     // The scale stands twice; the upper one widens by a shift that keeps the sign.
     let scale = _mm512_srai_epi32::<16>(line(scale));
     for p in 0..P {

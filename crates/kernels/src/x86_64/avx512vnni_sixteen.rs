@@ -261,7 +261,7 @@ fn sums_six(unit: &[u8; 3360], q: &[[i8; 4]; 64], sums: &[i16; SUMS]) -> Int {
         msum = _mm512_dpwssd_epi32(msum, weights, two_everywhere(sums[2 * i], sums[2 * i + 1]));
     }
     let (a, b) = (_mm512_add_epi32(isum[0], isum[1]), _mm512_add_epi32(isum[2], isum[3]));
-    less_32_times(_mm512_add_epi32(a, b), msum)
+    less_shifted(_mm512_add_epi32(a, b), msum, 5)
 }
 
 /// One storage type of 256-blocks: bytes of a unit, its sums, whether there are minima.

@@ -26,6 +26,9 @@ pub(super) const TABLE: Table = Table {
     q6_k: Linear { dot: avxvnni_dot::dot_q6_k, gemm: avxvnni_gemm::gemm_q6_k },
     iq4_nl: Linear { gemm: avxvnni_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
     mxfp4: Linear { gemm: avxvnni_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
+    q2_k: Linear { gemm: avxvnni_gemm::gemm_q2_k, ..BELOW.q2_k },
+    q3_k: Linear { gemm: avxvnni_gemm::gemm_q3_k, ..BELOW.q3_k },
+    iq4_xs: Linear { gemm: avxvnni_gemm::gemm_iq4_xs, ..BELOW.iq4_xs },
     interleaved,
     ..BELOW
 };

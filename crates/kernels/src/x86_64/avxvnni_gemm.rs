@@ -6,7 +6,8 @@ use recinto_quant::DType;
 
 use super::avx2_lanes::put8;
 use super::avx2_panel::*;
-use super::panel_gemm::panel_gemms;
+use super::avx2_panel_more::{MINIMA16, SIGNED32};
+use super::panel_gemm::{panel_gemms, panel_products};
 use super::wide::{at, each};
 use super::{avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
@@ -52,6 +53,9 @@ fn everywhere(x: [i8; 4]) -> __m256i {
     _mm256_set1_epi32(i32::from_ne_bytes(bytes))
 }
 
+/// Signed numbers get 128 added.
+const RAISED: i32 = 7;
+
 /// What the integers of a block start with: the offset of its numbers, taken off.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -87,7 +91,7 @@ fn products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usi
 /// Adds the products of a group, times its scale.
 #[inline]
 #[target_feature(enable = "avx2,avxvnni")]
-fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
+fn scaled_products<const P: usize, const STEPS: usize, const SIGNED: bool, const N: usize>(
     isum: &mut [Int; P],
     lines: &[Line],
     q: [&[[i8; 4]; N]; P],
@@ -95,7 +99,7 @@ fn scaled_products<const P: usize, const STEPS: usize, const N: usize>(
     scale: &Line,
 ) {
     let mut sum = [zero(); P];
-    products::<P, STEPS, false, N>(&mut sum, lines, q, from);
+    products::<P, STEPS, SIGNED, N>(&mut sum, lines, q, from);
     for h in 0..2 {
         // The scale stands twice; the upper one widens by a shift that keeps the sign.
         let scale = _mm256_srai_epi32::<16>(half_line(scale, h));
@@ -118,14 +122,17 @@ fn pairs(sum: Int, weights: Int, low: i16, high: i16) -> Int {
     ]
 }
 
-/// `isum − 32 · msum`.
+/// `isum − 2^by · msum`; `isum` where `by` is 0.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn less_32_times(isum: Int, msum: Int) -> Int {
-    [
-        _mm256_sub_epi32(isum[0], _mm256_slli_epi32::<5>(msum[0])),
-        _mm256_sub_epi32(isum[1], _mm256_slli_epi32::<5>(msum[1])),
-    ]
+fn less_shifted(mut isum: Int, msum: Int, by: i32) -> Int {
+    if by > 0 {
+        for h in 0..2 {
+            let shifted = _mm256_sll_epi32(msum[h], _mm_cvtsi32_si128(by));
+            isum[h] = _mm256_sub_epi32(isum[h], shifted);
+        }
+    }
+    isum
 }
 
 /// `acc + isum · (scales · d)`, fused.

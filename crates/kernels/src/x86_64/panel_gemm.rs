@@ -1,9 +1,48 @@
 //! Products of a panel with many positions, once for every level that has sixteen rows in one
 //! `Int`: the loops are here, a level's instructions in the module that expands this.
 //!
-//! The module says what `Int` and `Real` are (sixteen integers, sixteen floats), and adds up
-//! products: `products`, `scaled_products`, `pairs`, `offset`. All of it is exact, so that
+//! The module says what `Int` and `Real` are (sixteen integers, sixteen floats), adds up products
+//! (`products`, `scaled_products`, `pairs`, `offset`) and says by which power of two its signed
+//! numbers are raised (`RAISED`; 0: they are not). All of it is exact, so that
 //! only the float steps at the end of a block have an order, and that order is written here.
+
+/// Declares matrix products: a panel is made of sixteen rows, then used for all positions, `$many`
+/// of them at a time, then four, then one by one. `$lines`: lines of a block; `$positions`, with
+/// the parameters after how many, computes some of them.
+macro_rules! panel_products {
+    ($features:literal, $many:literal, $positions:ident: $(
+        $name:ident = $panel:path, $lines:expr, <$($kind:tt),*>;
+    )*) => {$(
+        #[target_feature(enable = $features)]
+        pub(in crate::x86_64) fn $name(
+            rows: &[u8],
+            stride: usize,
+            a: &Acts<'_>,
+            work: &mut Work,
+            out: &mut [f32],
+        ) {
+            if rows.is_empty() {
+                return;
+            }
+            let lines = work.panel.take(a.blocks * $lines);
+            $panel(rows, stride, lines);
+            let (out, mut p) = (out.as_chunks_mut::<TILE>().0, 0);
+            while p + $many <= a.n {
+                $positions::<$many, $($kind),*>(lines, a, p, &mut out[p..]);
+                p += $many;
+            }
+            while p + 4 <= a.n {
+                $positions::<4, $($kind),*>(lines, a, p, &mut out[p..]);
+                p += 4;
+            }
+            while p < a.n {
+                $positions::<1, $($kind),*>(lines, a, p, &mut out[p..]);
+                p += 1;
+            }
+        }
+    )*};
+}
+pub(super) use panel_products;
 
 /// Declares the matrix products of the quantized types. `$many`: positions that share what is
 /// loaded of the panel.
@@ -51,17 +90,25 @@ macro_rules! panel_gemms {
             }
         }
 
-        /// `P` positions of 256-blocks. `STEPS` as above; `SIX`: Q6_K, else Q4_K or Q5_K; `ALL`:
-        /// lines of a block.
+        /// `P` positions of 256-blocks of `GROUPS` groups. `STEPS` and `SIGNED` as above; `SHIFT`:
+        /// log2 of what the numbers are offset by, or 0; `MINIMA`: there are some; `ALL`: lines
+        /// of a block.
         #[inline]
         #[target_feature(enable = $features)]
-        fn positions256<const P: usize, const STEPS: usize, const SIX: bool, const ALL: usize>(
+        fn positions256<
+            const P: usize,
+            const STEPS: usize,
+            const GROUPS: usize,
+            const SHIFT: i32,
+            const SIGNED: bool,
+            const MINIMA: bool,
+            const ALL: usize,
+        >(
             lines: &[Line],
             a: &Acts<'_>,
             first: usize,
             out: &mut [[f32; TILE]],
         ) {
-            let layout = if SIX { GROUPS16 } else { GROUPS32 };
             let q: [&[[[i8; 4]; 64]]; P] =
                 each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
             let d: [&[f32]; P] = each(a.d, first, a.blocks);
@@ -70,31 +117,30 @@ macro_rules! panel_gemms {
             for (b, lines) in lines.as_chunks::<ALL>().0.iter().enumerate() {
                 let q = at(&q, b);
                 let mut isum = [zero(); P];
-                let steps = 64 / layout.groups;
-                for j in 0..layout.groups {
+                let steps = 64 / GROUPS;
+                for j in 0..GROUPS {
                     let group = &lines[j * steps..(j + 1) * steps];
                     let scale = &lines[64 + j];
-                    scaled_products::<P, STEPS, 64>(&mut isum, group, q, j * steps, scale);
+                    scaled_products::<P, STEPS, SIGNED, 64>(&mut isum, group, q, j * steps, scale);
                 }
                 let mut msum = [zero(); P];
-                let from = if SIX { 0 } else { 16 };
-                for i in 0..layout.pairs {
-                    let weights = line(&lines[64 + layout.groups + i]);
+                // Sums over 32 values stand after the sixteen over 16.
+                let from = if GROUPS == 8 { 16 } else { 0 };
+                for i in 0..GROUPS / 2 {
+                    let weights = line(&lines[64 + GROUPS + i]);
                     for p in 0..P {
-                        let (low, high) =
-                            (sums[p][b][from + 2 * i], sums[p][b][from + 2 * i + 1]);
+                        let (low, high) = (sums[p][b][from + 2 * i], sums[p][b][from + 2 * i + 1]);
                         msum[p] = pairs(msum[p], weights, low, high);
                     }
                 }
-                let scales = &lines[64 + layout.groups + layout.pairs..];
+                let scales = &lines[64 + GROUPS + GROUPS / 2..];
                 let (scales, minima) = (floats(&scales[0]), floats(&scales[scales.len() - 1]));
+                let shift = if SIGNED { RAISED } else { SHIFT };
                 for p in 0..P {
                     let acc = &mut acc[p][b % 4];
-                    if SIX {
-                        let isum = less_32_times(isum[p], msum[p]);
-                        *acc = add_scaled(*acc, isum, scales, d[p][b]);
-                    } else {
-                        *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
+                    let isum = less_shifted(isum[p], msum[p], shift);
+                    *acc = add_scaled(*acc, isum, scales, d[p][b]);
+                    if MINIMA {
                         *acc = take_scaled(*acc, msum[p], minima, d[p][b]);
                     }
                 }
@@ -104,29 +150,39 @@ macro_rules! panel_gemms {
             }
         }
 
-        panel_gemms! { $features, $many, LINES32, positions32:
-            gemm_q4_0 = avx2_words::panel_q4_0, <8, 3, false, false>;
-            sixteen_q4_0 = avx2_sixteen::panel_q4_0, <8, 3, false, false>;
-            gemm_q4_1 = avx2_words::panel_q4_1, <8, { -1 }, false, true>;
-            sixteen_q4_1 = avx2_sixteen::panel_q4_1, <8, { -1 }, false, true>;
-            gemm_q5_0 = avx2_words::panel_q5_0, <4, 4, false, false>;
-            sixteen_q5_0 = avx2_sixteen::panel_q5_0, <4, 4, false, false>;
-            gemm_q5_1 = avx2_words::panel_q5_1, <4, { -1 }, false, true>;
-            sixteen_q5_1 = avx2_sixteen::panel_q5_1, <4, { -1 }, false, true>;
-            gemm_q8_0 = avx2_words::panel_q8_0, <1, { -1 }, true, false>;
-            sixteen_q8_0 = avx2_sixteen::panel_q8_0, <1, { -1 }, true, false>;
-            gemm_iq4_nl = avx2_panel_more::panel_iq4_nl, <1, { -1 }, true, false>;
-            gemm_mxfp4 = avx2_panel_more::panel_mxfp4, <4, 4, false, false>;
+        panel_products! { $features, $many, positions32:
+            gemm_q4_0 = avx2_words::panel_q4_0, LINES32, <8, 3, false, false>;
+            sixteen_q4_0 = avx2_sixteen::panel_q4_0, LINES32, <8, 3, false, false>;
+            gemm_q4_1 = avx2_words::panel_q4_1, LINES32, <8, { -1 }, false, true>;
+            sixteen_q4_1 = avx2_sixteen::panel_q4_1, LINES32, <8, { -1 }, false, true>;
+            gemm_q5_0 = avx2_words::panel_q5_0, LINES32, <4, 4, false, false>;
+            sixteen_q5_0 = avx2_sixteen::panel_q5_0, LINES32, <4, 4, false, false>;
+            gemm_q5_1 = avx2_words::panel_q5_1, LINES32, <4, { -1 }, false, true>;
+            sixteen_q5_1 = avx2_sixteen::panel_q5_1, LINES32, <4, { -1 }, false, true>;
+            gemm_q8_0 = avx2_words::panel_q8_0, LINES32, <1, { -1 }, true, false>;
+            sixteen_q8_0 = avx2_sixteen::panel_q8_0, LINES32, <1, { -1 }, true, false>;
+            gemm_iq4_nl = avx2_panel_more::panel_iq4_nl, LINES32, <1, { -1 }, true, false>;
+            gemm_mxfp4 = avx2_panel_more::panel_mxfp4, LINES32, <4, 4, false, false>;
         }
-        panel_gemms! { $features, $many, GROUPS32.all, positions256:
-            gemm_q4_k = avx2_words::panel_q4_k, <8, false, { GROUPS32.all }>;
-            sixteen_q4_k = avx2_sixteen::panel_q4_k, <8, false, { GROUPS32.all }>;
-            gemm_q5_k = avx2_words::panel_q5_k, <4, false, { GROUPS32.all }>;
-            sixteen_q5_k = avx2_sixteen::panel_q5_k, <4, false, { GROUPS32.all }>;
-        }
-        panel_gemms! { $features, $many, GROUPS16.all, positions256:
-            gemm_q6_k = avx2_words::panel_q6_k, <2, true, { GROUPS16.all }>;
-            sixteen_q6_k = avx2_sixteen::panel_q6_k, <2, true, { GROUPS16.all }>;
+        panel_products! { $features, $many, positions256:
+            gemm_q4_k = avx2_words::panel_q4_k, GROUPS32,
+                <8, 8, 0, false, true, GROUPS32>;
+            sixteen_q4_k = avx2_sixteen::panel_q4_k, GROUPS32,
+                <8, 8, 0, false, true, GROUPS32>;
+            gemm_q5_k = avx2_words::panel_q5_k, GROUPS32,
+                <4, 8, 0, false, true, GROUPS32>;
+            sixteen_q5_k = avx2_sixteen::panel_q5_k, GROUPS32,
+                <4, 8, 0, false, true, GROUPS32>;
+            gemm_q6_k = avx2_words::panel_q6_k, GROUPS16,
+                <2, 16, 5, false, false, GROUPS16>;
+            sixteen_q6_k = avx2_sixteen::panel_q6_k, GROUPS16,
+                <2, 16, 5, false, false, GROUPS16>;
+            gemm_q2_k = avx2_panel_more::panel_q2_k, MINIMA16,
+                <4, 16, 0, false, true, MINIMA16>;
+            gemm_q3_k = avx2_panel_more::panel_q3_k, GROUPS16,
+                <4, 16, 2, false, false, GROUPS16>;
+            gemm_iq4_xs = avx2_panel_more::panel_iq4_xs, SIGNED32,
+                <1, 8, 0, true, false, SIGNED32>;
         }
 
         /// The matrix product of interleaved groups.
@@ -145,36 +201,5 @@ macro_rules! panel_gemms {
             Some(gemm)
         }
     };
-    ($features:literal, $many:literal, $lines:expr, $positions:ident: $(
-        $name:ident = $panel:path, <$($kind:tt),*>;
-    )*) => {$(
-        #[target_feature(enable = $features)]
-        pub(in crate::x86_64) fn $name(
-            rows: &[u8],
-            stride: usize,
-            a: &Acts<'_>,
-            work: &mut Work,
-            out: &mut [f32],
-        ) {
-            if rows.is_empty() {
-                return;
-            }
-            let lines = work.panel.take(a.blocks * $lines);
-            $panel(rows, stride, lines);
-            let (out, mut p) = (out.as_chunks_mut::<TILE>().0, 0);
-            while p + $many <= a.n {
-                $positions::<$many, $($kind),*>(lines, a, p, &mut out[p..]);
-                p += $many;
-            }
-            while p + 4 <= a.n {
-                $positions::<4, $($kind),*>(lines, a, p, &mut out[p..]);
-                p += 4;
-            }
-            while p < a.n {
-                $positions::<1, $($kind),*>(lines, a, p, &mut out[p..]);
-                p += 1;
-            }
-        }
-    )*};
 }
 pub(super) use panel_gemms;
