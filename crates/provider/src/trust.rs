@@ -9,6 +9,7 @@ use recinto_os::owner::Facts;
 pub(crate) fn warnings<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Vec<String> {
     let mut out = Vec::new();
     for path in paths {
+        let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let whole = path.canonicalize();
         let found = [Facts::of_link(path).ok(), Facts::at(path).ok()].into_iter().flatten();
         for facts in found {
