@@ -34,6 +34,10 @@ use crate::{
 /// Its weights stay in the mapped file, unless [`Pin`] says otherwise. Opening starts the SHA-256
 /// of that file on a thread of its own, which gives way to all others; [`Model::digests`] finishes
 /// it.
+///
+/// A file that changes or is replaced while it is open makes replies fail. One that is cut short
+/// makes the next read of a lost page raise SIGBUS: the library handles no signals, so this is the
+/// host's affair (`docs/unsafe.md`), unless the weights are a copy.
 #[derive(Clone)]
 pub struct Model(pub(crate) Arc<Inner>);
 

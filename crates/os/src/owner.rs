@@ -43,10 +43,15 @@ impl Facts {
         self.owner == 0
     }
 
-    /// Whether everybody may write: into a file, or, where no sticky bit keeps them from files of
-    /// others, replace what is in a folder.
-    pub fn open_to_all(self) -> bool {
-        self.mode & 0o002 != 0 && self.mode & 0o1000 == 0
+    /// Whether everybody may write to this file.
+    pub fn writable_by_all(self) -> bool {
+        self.mode & 0o002 != 0
+    }
+
+    /// Whether everybody may replace what is in this folder: they may write to it, and no sticky
+    /// bit keeps them from files of others.
+    pub fn replaceable_by_all(self) -> bool {
+        self.writable_by_all() && self.mode & 0o1000 == 0
     }
 
     /// Whether somebody who is not the owner may write. A group with the owner's own number is
@@ -87,14 +92,16 @@ mod tests {
     #[test]
     fn what_is_open_to_all() {
         let cases = [
-            ("private folder", 0o700, false),
-            ("for everybody", 0o777, true),
-            ("for everybody, but sticky", 0o1777, false),
-            ("for a group", 0o775, false),
-            ("for others only", 0o702, true),
+            ("private", 0o700, false, false),
+            ("for everybody", 0o777, true, true),
+            ("for everybody, but sticky", 0o1777, true, false),
+            ("for a group", 0o775, false, false),
+            ("for others only", 0o702, true, true),
         ];
-        for (name, mode, want) in cases {
-            assert_eq!(Facts { owner: 7, group: 7, mode }.open_to_all(), want, "{name}");
+        for (name, mode, file, folder) in cases {
+            let facts = Facts { owner: 7, group: 7, mode };
+            let found = (facts.writable_by_all(), facts.replaceable_by_all());
+            assert_eq!(found, (file, folder), "{name}");
         }
         let owned = |owner| Facts { owner, group: 0, mode: 0o644 };
         assert!(owned(0).is_roots() && !owned(7).is_roots());

@@ -19,14 +19,14 @@ pub(crate) fn warnings<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Vec<Str
             }
         }
         if let Ok(facts) = Facts::at(path)
-            && facts.open_to_all()
+            && facts.writable_by_all()
         {
             say(&mut out, path, &format!("everybody may write to it (mode {:04o})", facts.mode));
         }
         let folders = [Some(path.to_owned()), whole.ok()].into_iter().flatten();
         for folder in folders.flat_map(|path| above(&path)) {
             if let Ok(facts) = Facts::at(&folder)
-                && facts.open_to_all()
+                && facts.replaceable_by_all()
             {
                 let mode = facts.mode;
                 let what =
@@ -71,11 +71,12 @@ mod tests {
         let chmod = |path: &Path, mode| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         };
-        let cases: [(&str, u32, u32, u32, &[&str]); 8] = [
+        let cases: [(&str, u32, u32, u32, &[&str]); 9] = [
             ("mine", 0o600, 0o700, 0o700, &[]),
             ("readable", 0o644, 0o755, 0o755, &[]),
             ("for a group", 0o664, 0o775, 0o775, &[]),
             ("file for everybody", 0o666, 0o755, 0o755, &["año.gguf: everybody may write"]),
+            ("a sticky file", 0o1666, 0o755, 0o755, &["año.gguf: everybody may write"]),
             ("its folder", 0o644, 0o777, 0o755, &["dentro: everybody may replace"]),
             ("its folder, sticky", 0o644, 0o1777, 0o755, &[]),
             ("a folder above", 0o644, 0o755, 0o777, &["fuera: everybody may replace"]),
