@@ -296,7 +296,7 @@ fn model_lines(
         ("arch text", digests.architecture.to_string()),
         ("engine code", digests.engine.to_string()),
         ("template", template),
-        ("tokens", digests.tokenizer.to_string()),
+        ("vocabulary", digests.tokenizer.to_string()),
         ("claims", claims(&digests.claims)),
         (
             "answers",
