@@ -159,7 +159,7 @@ fn the_part_that_changed_is_named() {
         change();
         let ran = ask(&shell, &dir);
         assert_eq!((ran.code, ran.out()), (Some(4), ""), "{part}: {}", ran.err);
-        assert!(ran.err.contains(&format!("should be: {part} sha256:")), "{part}: {}", ran.err);
+        assert!(ran.err.contains(&format!("{part} sha256:")), "{part}: {}", ran.err);
         let json = shell.run(&[&["lock", "--check", "--json"], &dir[..]].concat()).json();
         let parts = json["models"][0]["parts"].as_array().unwrap();
         let changed = parts.iter().filter(|row| row["match"] == false);
@@ -373,8 +373,9 @@ fn a_file_that_changes_under_way_ends_with_an_error() {
                 || ran.err.ends_with(cut);
             assert!(said, "{name}: {}", ran.err);
             // What is left on stdout is the rest of the first answer, and no second one.
-            let answers = ran.out().lines().filter(|line| line.contains("\"finish\"")).count();
-            assert!(answers <= usize::from(json), "{name}: {}", ran.out());
+            let out = String::from_utf8_lossy(&ran.out);
+            let answers = out.lines().filter(|line| line.contains("\"finish\"")).count();
+            assert!(answers <= usize::from(json), "{name}: {out}");
         }
     }
 }
