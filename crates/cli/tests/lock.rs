@@ -17,6 +17,9 @@ use shell::{Ran, Shell};
 /// A user number that the tests do not run as.
 const SOMEBODY: u32 = 64_242;
 
+/// Something that happens to a file, named.
+type Change<'c> = (&'c str, &'c dyn Fn(&Path));
+
 /// A shell with `model` as `modelo.gguf` in its folder.
 fn with(test: &str, model: &str) -> Option<Shell> {
     let model = shell::tiny(test, model)?;
@@ -335,7 +338,7 @@ fn a_blob_must_be_what_its_name_says() {
 fn a_file_that_changes_under_way_ends_with_an_error() {
     let test = "a_file_that_changes_under_way_ends_with_an_error";
     let Some(source) = shell::tiny(test, "qwen2-plain") else { return };
-    let changes: [(&str, &dyn Fn(&Path)); 4] = [
+    let changes: [Change<'_>; 4] = [
         ("written to", &flip),
         ("cut by a byte", &|path| {
             let file = fs::OpenOptions::new().write(true).open(path).unwrap();

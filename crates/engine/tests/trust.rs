@@ -20,6 +20,9 @@ use recinto_receipt::sha256;
 /// Longer than a step of the clock that file systems take their times from.
 const STEP: Duration = Duration::from_millis(20);
 
+/// Something that happens to a file, named.
+type Change<'c> = (&'c str, &'c dyn Fn(&Path));
+
 fn request() -> Request {
     let mut request = Request::user("¿Qué tal?");
     request.options.max_tokens = 24;
@@ -44,7 +47,7 @@ fn flip(path: &Path) {
 #[test]
 fn a_file_that_changes_during_a_reply_gives_none() {
     let other = |path: &Path| path.with_extension("otro");
-    let changes: [(&str, &dyn Fn(&Path)); 6] = [
+    let changes: [Change<'_>; 6] = [
         ("written to in place", &flip),
         ("the same bytes again", &|path| {
             let bytes = fs::read(path).unwrap();
