@@ -188,7 +188,7 @@ fn other_parts_are_refused_at_once() {
     assert!(open(all.to_vec(), Pin::Off).is_ok());
     for part in parts {
         for digest in [Some(sha256(b"otro")), None] {
-            let error = open(vec![claim(part, digest)], Pin::Off).err().expect(part.name());
+            let error = open(vec![claim(part, digest)], Pin::Off).err().expect("a refusal");
             assert_eq!(*error.kind(), Kind::Mismatch);
             assert!(error.to_string().contains(&format!("be: {} ", part.name())), "{error}");
         }
