@@ -29,9 +29,10 @@
 #![forbid(unsafe_code)]
 
 pub use recinto_engine::{
-    Batch, Digest, Digests, Error, Facts, Feed, Finish, Held, Kind, KvType, Level, Mark, Message,
-    Mode, Model, NUMERICS, OpenOptions, Options, Origin, Piece, Pin, Prompt, Receipt, Reply,
-    Request, Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION, Verify, Want,
+    Batch, Claim, Claimant, Digest, Digests, Error, Facts, Feed, Finish, Held, Kind, KvType, Level,
+    Mark, Message, Mode, Model, NUMERICS, OpenOptions, Options, Origin, Part, Piece, Pin, Prompt,
+    Receipt, Reply, Request, Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION,
+    Verdict, Verify, Want,
 };
 pub use recinto_receipt::sha256;
 

@@ -32,6 +32,7 @@ commands! {
     Inspect => inspect,
     Tokenize => tokenize,
     Render => render,
+    Lock => lock,
     Arch => arch,
     Bench => bench,
     Profile => profile,

@@ -110,6 +110,8 @@ pub struct Answer<'a> {
     /// How keys and values were stored.
     kv: &'static str,
     notes: &'a [String],
+    /// What should be known of the model's files.
+    warnings: &'a [String],
     digests: &'a Digests,
     engine: Engine,
     times: Times,
@@ -136,6 +138,7 @@ impl<'a> Answer<'a> {
             mode: reply.mode,
             kv: reply.kv.name(),
             notes: &reply.notes,
+            warnings: &identity.warnings,
             digests: &reply.digests,
             engine: Engine::of(facts),
             times: reply.times,

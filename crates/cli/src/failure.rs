@@ -13,11 +13,13 @@ use crate::{exit::Exit, screen};
 
 /// Kind of a prompt that does not fit.
 const OVERFLOW: &str = "overflow";
+/// Kind of a model that the lock does not let run.
+const LOCK: &str = "lock";
 /// Kind of a fault in writing the answer: whoever reads it is gone.
 const OUTPUT: &str = "output";
 
 /// Kinds that keep their name when another process told them.
-const RELAYED: [&str; 9] = [
+const RELAYED: [&str; 11] = [
     "usage",
     "model",
     "architecture",
@@ -26,6 +28,8 @@ const RELAYED: [&str; 9] = [
     OVERFLOW,
     "memory",
     "changed",
+    "mismatch",
+    LOCK,
     "machine",
 ];
 
@@ -49,6 +53,13 @@ pub struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     exit_code: u8,
+}
+
+impl Told {
+    /// What is wrong, without the hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
 }
 
 impl Failure {
@@ -194,6 +205,7 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
         EngineKind::Deadline => (Exit::Failed, "deadline"),
         EngineKind::Memory => (Exit::Failed, "memory"),
         EngineKind::Changed => (Exit::Failed, "changed"),
+        EngineKind::Mismatch => (Exit::Failed, "mismatch"),
         EngineKind::Machine => (Exit::Failed, "machine"),
         _ => (Exit::Failed, "failed"),
     };
@@ -227,6 +239,7 @@ impl From<recinto_provider::Error> for Failure {
         match error.kind() {
             ProviderKind::Name(kind) => of_name(*kind, text),
             ProviderKind::Engine(kind) => of_engine(kind, text),
+            ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
             _ => Failure::usage(text),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use recinto_arch::Archs;
-use recinto_engine::{Facts, Model, OpenOptions, Reply};
+use recinto_engine::{Facts, OpenOptions, Reply};
 use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache};
 use recinto_tokenizer::Tokenizer;
 
@@ -66,6 +66,19 @@ pub struct ModelArgs {
     #[arg(long, value_name = "TYPE")]
     pub kv: Option<String>,
 
+    /// What models must be: the lock file to go by, or none [variable: RECINTO_LOCK]
+    /// [default: ./recinto.lock, if it is there]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_lock")]
+    pub lock: Option<String>,
+
+    /// Go by no lock file
+    #[arg(long)]
+    pub no_lock: bool,
+
+    /// Use a file also where its store says that it has other bytes
+    #[arg(long)]
+    pub allow_mismatch: bool,
+
     /// Keep text, token ids, keys and values out of the swap
     #[arg(long)]
     pub lock_memory: bool,
@@ -88,6 +101,7 @@ impl ModelArgs {
             pin: self.pin.clone(),
             verify: self.verify.clone(),
             kv: self.kv.clone(),
+            lock: if self.no_lock { Some("none".into()) } else { self.lock.clone() },
             env_file,
         };
         Ok(Settings::resolve(&flags)?)
@@ -98,6 +112,7 @@ impl ModelArgs {
         let options = OpenOptions {
             allow_keys: self.allow_key.clone(),
             lock_memory: self.lock_memory,
+            allow_mismatch: self.allow_mismatch,
             digest_cache: digest_cache(&|name| env::var_os(name)),
             ..OpenOptions::default()
         };
@@ -216,8 +231,10 @@ pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
     })
 }
 
-/// Says what was opened: a foreign architecture always, the rest with `-v`.
-pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
+/// Says what was opened: a foreign architecture and what is wrong with files always, the rest with
+/// `-v`.
+pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
+    local.warnings().iter().for_each(|warning| screen.note(warning));
     if facts.architecture_origin != "built-in" {
         let (name, origin) = (&facts.architecture, &facts.architecture_origin);
         screen.note(&format!("the architecture `{name}` comes from {origin}"));
@@ -231,7 +248,7 @@ pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
         facts.level,
         facts.load_ms
     ));
-    remarks(screen, model.tokenizer());
+    remarks(screen, local.model().tokenizer());
 }
 
 /// Says with `-v` what is unusual about a vocabulary.

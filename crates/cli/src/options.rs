@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Flags that are taken for options: what they set is no matter of one answer.
-const FLAGS: [&str; 9] =
-    ["context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv"];
+const FLAGS: [&str; 10] =
+    ["context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv", "lock"];
 /// Most time for one answer: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 

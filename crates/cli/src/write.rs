@@ -3,7 +3,10 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::{fd::AsFd, unix::fs::MetadataExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -38,7 +41,8 @@ impl Temporary {
     fn beside(place: &Path) -> io::Result<Temporary> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let path = folder_of(place).join(format!(".{name}.{}.tmp", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        // Whatever the mask says: a lock that others could write to would not be believed.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path)?;
         Ok(Temporary { file, path })
     }
 

@@ -4,13 +4,14 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "ask",
     "chat",
     "status",
     "inspect",
     "tokenize",
     "render",
+    "lock",
     "arch",
     "bench",
     "profile",

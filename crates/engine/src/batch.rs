@@ -156,6 +156,10 @@ impl Batch {
                 self.rows.extend_from_slice(self.buffers.output(model.program().output.slot));
             }
         }
+        if wanted > 0 {
+            // Logits are the first thing of the weights that anybody sees.
+            model.vouch(stop)?;
+        }
         let mut row = 0;
         for feed in feeds {
             let rows = feed.want.rows(feed.ids.len());

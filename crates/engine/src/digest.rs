@@ -14,8 +14,8 @@ use std::{
 
 pub(crate) use cache::Cache;
 use recinto_kernels::Stop;
-use recinto_receipt::{Digest, Hasher, Held, Origin, sha256};
-use recinto_weights::File;
+use recinto_receipt::{Digest, Hasher, Held, Origin, Verdict, sha256};
+use recinto_weights::{File, Metadata};
 use serde::Serialize;
 
 use crate::error::{Error, Kind};
@@ -35,6 +35,11 @@ pub struct Digests {
     pub engine: Digest,
     /// The chat template's source, where the model has one.
     pub template: Option<Digest>,
+    /// The tokenizer: the entries of the model file whose keys begin with `tokenizer.`, chat
+    /// templates apart, as they are stored, one after the other.
+    pub tokenizer: Digest,
+    /// What was said of these parts, and whether it is so.
+    pub claims: Vec<Verdict>,
 }
 
 /// The digest of a file's bytes, and how it came to be.
@@ -216,6 +221,15 @@ impl Drop for Pending {
 /// SHA-256 of a text.
 pub(crate) fn of_text(text: &str) -> Digest {
     sha256(text.as_bytes())
+}
+
+/// SHA-256 of the tokenizer, as [`Digests::tokenizer`] says.
+pub(crate) fn of_tokenizer(metadata: Metadata<'_>) -> Digest {
+    let wanted =
+        |key: &str| key.starts_with("tokenizer.") && !key.starts_with("tokenizer.chat_template");
+    let mut hasher = Hasher::new();
+    metadata.stored(wanted).for_each(|entry| hasher.update(entry));
+    hasher.finish()
 }
 
 /// The object that holds this function's code: the executable, or the shared library this

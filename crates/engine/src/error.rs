@@ -44,6 +44,8 @@ pub enum Kind {
     Memory,
     /// The file changed while it was mapped.
     Changed,
+    /// A part of the model is not what somebody said it is by its digest.
+    Mismatch,
     /// The machine lacks what was asked for (a CPU level, threads).
     Machine,
     /// A fault of this engine's own; please report it.

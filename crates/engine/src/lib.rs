@@ -8,6 +8,7 @@
 mod ahead;
 mod batch;
 mod buffers;
+mod claim;
 mod cost;
 mod digest;
 mod error;
@@ -27,6 +28,7 @@ mod session;
 mod stream;
 
 pub use batch::{Batch, Feed};
+pub use claim::Claim;
 pub use cost::Cost;
 pub use digest::Digests;
 pub use error::{Error, Kind};
@@ -38,7 +40,7 @@ pub use profile::{Line, Profile};
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role};
 pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
-pub use recinto_receipt::{Digest, Held, Origin, Receipt};
+pub use recinto_receipt::{Claimant, Digest, Held, Origin, Part, Receipt, Verdict};
 pub use reply::{Finish, Reply, Times, Usage};
 pub use sampler::greedy;
 pub use session::{Session, SessionOptions, Want};

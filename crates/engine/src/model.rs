@@ -3,20 +3,24 @@
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
 use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
-use recinto_receipt::{Hasher, Held};
+use recinto_receipt::{Digest, Hasher, Held, Part, Verdict};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, File};
 use serde::Serialize;
 
 use crate::{
     ahead::Ahead,
+    claim::{self, Claim},
     digest::{self, Cache, Digests, Known, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
@@ -30,6 +34,10 @@ use crate::{
 /// Its weights stay in the mapped file, unless [`Pin`] says otherwise. Opening starts the SHA-256
 /// of that file on a thread of its own, which gives way to all others; [`Model::digests`] finishes
 /// it.
+///
+/// A file that changes or is replaced while it is open makes replies fail. One that is cut short
+/// makes the next read of a lost page raise SIGBUS: the library handles no signals, so this is the
+/// host's affair (`docs/unsafe.md`), unless the weights are a copy.
 #[derive(Clone)]
 pub struct Model(pub(crate) Arc<Inner>);
 
@@ -45,7 +53,12 @@ pub(crate) struct Inner {
     weights: Pending,
     /// Ends with the model, if it has not ended before.
     _ahead: Option<Ahead>,
-    architecture: recinto_receipt::Digest,
+    architecture: Digest,
+    tokenizer_digest: OnceLock<Digest>,
+    claims: Vec<Claim>,
+    allow_mismatch: bool,
+    /// Whether every claim was found to hold.
+    vouched: AtomicBool,
 }
 
 /// What there is to know about an opened model, for people and programs.
@@ -143,9 +156,19 @@ impl Model {
             weights,
             _ahead,
             architecture,
+            tokenizer_digest: OnceLock::new(),
+            claims: options.claims.clone(),
+            allow_mismatch: options.allow_mismatch,
+            vouched: AtomicBool::new(options.claims.is_empty()),
             bound,
         };
-        Ok(Model(Arc::new(inner)))
+        let model = Model(Arc::new(inner));
+        match model.0.weights.is_done() {
+            true => model.vouch(&Stop::never())?,
+            // What is known without the weights' digest need not wait for it.
+            false => model.judge(None).map(drop)?,
+        }
+        Ok(model)
     }
 
     /// A new conversation's memory.
@@ -173,37 +196,77 @@ impl Model {
         &self.0.path
     }
 
+    /// The arch file, where it is none of the built-in ones.
+    pub fn arch_file(&self) -> Option<&Path> {
+        match &self.program().origin {
+            Origin::BuiltIn => None,
+            Origin::File(path) => Some(path),
+        }
+    }
+
     /// The chat template's source, where the model has one.
     pub fn template(&self) -> Option<&str> {
         self.0.template_text.as_deref()
     }
 
-    /// SHA-256 of weights, architecture text, engine object and template; finishes the first,
-    /// and fails when the file is no longer the one that was mapped.
+    /// SHA-256 of weights, architecture text, engine object, template and tokenizer; finishes the
+    /// first, and fails when the file is no longer the one that was mapped or a claim is false.
     pub fn digests(&self) -> Result<Digests, Error> {
         Ok(self.timed_digests(&Stop::never())?.0)
     }
 
     /// Digests of the architecture's text and of the weights; waits for the second.
-    pub(crate) fn identity(&self) -> Result<[recinto_receipt::Digest; 2], Error> {
+    pub(crate) fn identity(&self) -> Result<[Digest; 2], Error> {
         Ok([self.0.architecture, self.known(&Stop::never())?.digest])
     }
 
-    /// The digest of the weights, waited for; refused when the file has changed meanwhile.
+    /// The digest of the weights, waited for; refused when the file has changed meanwhile, or when
+    /// a claim does not hold.
     fn known(&self, stop: &Stop) -> Result<Known, Error> {
         let weights = self.0.weights.wait(stop)?;
         self.whole()?;
+        self.judge(Some(weights.digest))?;
         Ok(weights)
     }
 
-    /// Refuses to go on when the file is no longer the one that was mapped.
+    /// Waits, where there are claims, until it is known that all of them hold. Before that nothing
+    /// that was computed from the weights may leave.
+    pub(crate) fn vouch(&self, stop: &Stop) -> Result<(), Error> {
+        if !self.0.vouched.load(Ordering::Relaxed) {
+            self.known(stop)?;
+            self.0.vouched.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Holds the claims against what is there; without the weights' digest, those of other parts.
+    fn judge(&self, weights: Option<Digest>) -> Result<Vec<Verdict>, Error> {
+        let claims = self.0.claims.iter();
+        let claims = claims.filter(|claim| claim.part != Part::Weights || weights.is_some());
+        let found = |claim: &Claim| match claim.part {
+            Part::Weights => weights.filter(|_| claim.file == 0),
+            Part::Tokenizer => Some(self.tokenizer_digest()),
+            Part::Template => self.template().map(digest::of_text),
+            Part::Architecture => Some(self.0.architecture),
+        };
+        claim::judge(&self.0.name, claims, found, self.0.allow_mismatch)
+    }
+
+    /// SHA-256 of the tokenizer, computed once.
+    fn tokenizer_digest(&self) -> Digest {
+        let metadata = || self.file().metadata();
+        *self.0.tokenizer_digest.get_or_init(|| digest::of_tokenizer(metadata()))
+    }
+
+    /// Refuses to go on when the file is no longer as it was when it was mapped, or no longer the
+    /// one of its name.
     pub(crate) fn whole(&self) -> Result<(), Error> {
         if self.file().unchanged() {
             return Ok(());
         }
-        let what = format!("{} changed while it was in use", self.0.path.display());
+        let what = format!("{} changed or was replaced while it was in use", self.0.path.display());
         Err(Error::new(Kind::Changed, what)
-            .hint("start again; replace model files by renaming, never in place"))
+            .hint("start again, when nobody writes to it; `--pin memory` runs from a copy"))
     }
 
     /// Whether `bytes` more fit in what this process may still use.
@@ -232,6 +295,8 @@ impl Model {
             architecture: self.0.architecture,
             engine: digest::of_engine()?,
             template: self.template().map(digest::of_text),
+            tokenizer: self.tokenizer_digest(),
+            claims: self.judge(Some(weights.digest))?,
         };
         Ok((digests, weights.time))
     }

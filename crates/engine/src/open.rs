@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use recinto_kernels::Level;
 
+use crate::claim::Claim;
+
 /// How a model is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -28,6 +30,12 @@ pub struct OpenOptions {
     /// missing. `None`, the default, reads none and writes none: the library writes no file that
     /// nobody asked for.
     pub digest_cache: Option<PathBuf>,
+    /// What the model's parts must be. With any claim no logits and no text come out before the
+    /// digest of the weights is there and every claim holds.
+    pub claims: Vec<Claim>,
+    /// Let a false claim of a store pass: replies then have a note, and receipts say so. No other
+    /// claim is let pass.
+    pub allow_mismatch: bool,
 }
 
 /// Where the weights lie while the model is used.

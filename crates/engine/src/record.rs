@@ -49,6 +49,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             digest: made.digests.weights,
             digest_origin: Some(made.digests.weights_origin),
             weights: Some(made.digests.weights_held),
+            claims: made.digests.claims.clone(),
         },
         architecture: Architecture {
             name: program.name.clone(),
@@ -66,6 +67,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             object: made.digests.engine,
         },
         template: made.digests.template.filter(|_| made.mode == Mode::Chat),
+        tokenizer: Some(made.digests.tokenizer),
         options: settings(made.options, made.mode, made.kv),
         input: sha256_ids(made.prompt),
         output: Output { ids: sha256_ids(made.output), text: sha256(made.text.as_bytes()) },

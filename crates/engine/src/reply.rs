@@ -13,6 +13,7 @@ use serde::Serialize;
 use zeroize::Zeroize;
 
 use crate::{
+    claim,
     digest::Digests,
     error::{Error, Kind, guarded},
     model::Model,
@@ -152,6 +153,7 @@ impl Session {
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
         let model = self.model.clone();
+        model.whole()?;
         let mut options = model.dated(&request.options);
         options.check(model.program().vocabulary)?;
         let seed = *options.seed.get_or_insert_with(fresh_seed);
@@ -341,6 +343,7 @@ impl<'a> Run<'a> {
             notes.push("the reply ended while the model was still thinking".into());
         }
         let (digests, digest) = model.timed_digests(stop)?;
+        notes.extend(claim::notes(&digests));
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let times = Times {
             load_ms: milliseconds(model.0.load),

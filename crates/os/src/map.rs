@@ -2,11 +2,11 @@
 //! identity the file had at that moment.
 
 use std::{
-    fs::{File, FileType, OpenOptions},
+    fs::{File, FileType, Metadata, OpenOptions},
     io,
     ops::{ControlFlow, Range},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -30,17 +30,16 @@ pub struct Identity {
 }
 
 impl Identity {
-    fn of(file: &File) -> io::Result<Identity> {
-        let meta = file.metadata()?;
+    fn of(meta: &Metadata) -> Identity {
         let nanos =
             |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-        Ok(Identity {
+        Identity {
             device: meta.dev(),
             inode: meta.ino(),
             size: meta.len(),
             modified: nanos(meta.mtime(), meta.mtime_nsec()),
             changed: nanos(meta.ctime(), meta.ctime_nsec()),
-        })
+        }
     }
 
     /// Whether both times lie at least `age` before `moment`. A younger state may still be
@@ -80,8 +79,15 @@ impl Advice {
 /// Bytes of a file, mapped read-only or copied; or bytes in memory for tests and fuzzing.
 pub struct Map {
     bytes: Bytes,
-    file: Option<File>,
+    source: Option<Opened>,
     identity: Option<Identity>,
+}
+
+/// The file behind a mapping.
+struct Opened {
+    file: File,
+    /// Where it was found, whole; `None` when the working folder was gone.
+    path: Option<PathBuf>,
 }
 
 enum Bytes {
@@ -100,7 +106,7 @@ impl Map {
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
         regular(file.metadata()?.file_type())?;
-        let identity = Identity::of(&file)?;
+        let identity = Identity::of(&file.metadata()?);
         let bytes = if identity.size == 0 {
             Bytes::Owned(Vec::new())
         } else {
@@ -109,19 +115,20 @@ impl Map {
             // `docs/unsafe.md` says how that is met.
             Bytes::Mapped(unsafe { memmap2::Mmap::map(&file)? })
         };
-        Ok(Map { bytes, file: Some(file), identity: Some(identity) })
+        let source = Opened { file, path: std::path::absolute(path).ok() };
+        Ok(Map { bytes, source: Some(source), identity: Some(identity) })
     }
 
     /// Bytes that are already in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Map {
-        Map { bytes: Bytes::Owned(bytes), file: None, identity: None }
+        Map { bytes: Bytes::Owned(bytes), source: None, identity: None }
     }
 
     /// A copy of the bytes in pages of this process, read from the file again, not through the
     /// mapping. `see` is shown every byte of the copy in order and may break off.
     pub fn copy(&self, see: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<Pages> {
-        let source = match &self.file {
-            Some(file) => Source::File(file),
+        let source = match &self.source {
+            Some(source) => Source::File(&source.file),
             None => Source::Bytes(self.bytes()),
         };
         Pages::copy(source, self.bytes().len(), see)
@@ -130,7 +137,7 @@ impl Map {
     /// This map with `pages` as its bytes, read-only from here on; the mapping of the file ends.
     pub fn pinned(self, pages: Pages) -> io::Result<Map> {
         let bytes = Bytes::Pinned(pages.read_only()?);
-        Ok(Map { bytes, file: None, identity: self.identity })
+        Ok(Map { bytes, source: None, identity: self.identity })
     }
 
     /// Whether the bytes are a copy that no file can change any more.
@@ -168,12 +175,22 @@ impl Map {
         self.identity
     }
 
-    /// Whether the file is still the one that was mapped (same size and times); true for a copy
-    /// and for bytes in memory, which nobody else can change.
+    /// Whether the file is still as it was when it was mapped (size, times), and still the one
+    /// that its path leads to; true for a copy and for bytes in memory, which nobody else can
+    /// change.
+    ///
+    /// A file that was replaced by another of its name stays mapped as it was, but it is no longer
+    /// what its name says.
     pub fn unchanged(&self) -> io::Result<bool> {
-        match (&self.file, self.identity) {
-            (Some(file), Some(identity)) => Ok(Identity::of(file)? == identity),
-            _ => Ok(true),
+        let (Some(source), Some(identity)) = (&self.source, self.identity) else {
+            return Ok(true);
+        };
+        if Identity::of(&source.file.metadata()?) != identity {
+            return Ok(false);
+        }
+        match &source.path {
+            Some(path) => Ok(Identity::of(&std::fs::metadata(path)?) == identity),
+            None => Ok(true),
         }
     }
 }
@@ -192,6 +209,8 @@ fn regular(kind: FileType) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -229,13 +248,35 @@ mod tests {
     #[test]
     fn a_change_is_seen() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("model");
-        std::fs::write(&path, vec![7; 10_000]).unwrap();
-        let map = Map::open(&path).unwrap();
-        assert!(map.unchanged().unwrap());
-        assert_eq!(map.identity().unwrap().size, 10_000);
-        std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(10_001).unwrap();
-        assert!(!map.unchanged().unwrap());
+        let (path, real) = (folder.path().join("model"), folder.path().join("real"));
+        let other = folder.path().join("otro");
+        let open = || std::fs::OpenOptions::new().write(true).open(&real).unwrap();
+        let cases: [(&str, &dyn Fn()); 8] = [
+            ("longer", &|| open().set_len(10_001).unwrap()),
+            ("shorter", &|| open().set_len(9_999).unwrap()),
+            ("written to in place", &|| open().write_all(b"x").unwrap()),
+            ("the same bytes again", &|| open().write_all(&[7; 10_000]).unwrap()),
+            ("another file of its name", &|| std::fs::rename(&other, &real).unwrap()),
+            ("renamed", &|| std::fs::rename(&real, &other).unwrap()),
+            ("removed", &|| std::fs::remove_file(&real).unwrap()),
+            ("its link leads elsewhere", &|| {
+                std::fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink(&other, &path).unwrap();
+            }),
+        ];
+        for (name, change) in cases {
+            let _ = std::fs::remove_file(&path);
+            std::fs::write(&real, vec![7; 10_000]).unwrap();
+            std::fs::write(&other, vec![7; 10_000]).unwrap();
+            std::os::unix::fs::symlink(&real, &path).unwrap();
+            // Longer than a step of the clock that file systems take their times from.
+            std::thread::sleep(Duration::from_millis(20));
+            let map = Map::open(&path).unwrap();
+            assert!(map.unchanged().unwrap(), "{name}");
+            assert_eq!(map.identity().unwrap().size, 10_000);
+            change();
+            assert!(!map.unchanged().unwrap_or(false), "{name}");
+        }
         let memory = Map::from_bytes(vec![1]);
         assert!(memory.unchanged().unwrap() && memory.identity().is_none());
     }

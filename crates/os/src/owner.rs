@@ -38,6 +38,22 @@ impl Facts {
         self.owner == user()
     }
 
+    /// Whether the owner is root, who may do anything anyway.
+    pub fn is_roots(self) -> bool {
+        self.owner == 0
+    }
+
+    /// Whether everybody may write to this file.
+    pub fn writable_by_all(self) -> bool {
+        self.mode & 0o002 != 0
+    }
+
+    /// Whether everybody may replace what is in this folder: they may write to it, and no sticky
+    /// bit keeps them from files of others.
+    pub fn replaceable_by_all(self) -> bool {
+        self.writable_by_all() && self.mode & 0o1000 == 0
+    }
+
     /// Whether somebody who is not the owner may write. A group with the owner's own number is
     /// the owner's private group, which many systems make group-writable by default.
     pub fn writable_by_others(self) -> bool {
@@ -71,6 +87,24 @@ mod tests {
         for (name, owner, group, mode, want) in cases {
             assert_eq!(Facts { owner, group, mode }.writable_by_others(), want, "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_open_to_all() {
+        let cases = [
+            ("private", 0o700, false, false),
+            ("for everybody", 0o777, true, true),
+            ("for everybody, but sticky", 0o1777, true, false),
+            ("for a group", 0o775, false, false),
+            ("for others only", 0o702, true, true),
+        ];
+        for (name, mode, file, folder) in cases {
+            let facts = Facts { owner: 7, group: 7, mode };
+            let found = (facts.writable_by_all(), facts.replaceable_by_all());
+            assert_eq!(found, (file, folder), "{name}");
+        }
+        let owned = |owner| Facts { owner, group: 0, mode: 0o644 };
+        assert!(owned(0).is_roots() && !owned(7).is_roots());
     }
 
     #[test]

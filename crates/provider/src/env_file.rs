@@ -4,22 +4,16 @@
 //! environment of the process. Other values in such files are often keys: errors name lines, and
 //! never show them.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use recinto_os::owner::Facts;
 use zeroize::Zeroizing;
 
 use crate::{
     error::{Error, Kind},
     settings::KEYS,
+    trusted::{self, Rules},
 };
 
-/// Largest file that is read.
-const MAX_BYTES: u64 = 1 << 20;
 const PREFIX: &str = "RECINTO_";
 /// What to do about a file that is refused.
 const IGNORE: &str = "`--no-env-file` runs without it";
@@ -52,69 +46,13 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
         EnvFile::Here => (here.join(".env"), false),
         EnvFile::At(path) => (here.join(path), true),
     };
-    let fault = |what: String| Error::new(Kind::EnvFile, format!("{}: {what}", path.display()));
-    let meta = match std::fs::metadata(&path) {
-        Ok(meta) => meta,
-        Err(e) if e.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
-            return Err(fault("it is a link that leads to nothing".into()).hint(IGNORE));
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound && !must => return Ok(Found::default()),
-        Err(e) => return Err(fault(format!("cannot read it: {e}"))),
-    };
-    // Settings that were meant to be here and are not must not be passed over in silence.
-    if meta.is_dir() {
-        return Err(fault("it is a folder, not a file of settings".into()).hint(IGNORE));
-    }
-    // Before it is opened: to open a pipe would wait for its other end.
-    if !meta.is_file() {
-        return Err(fault("not a regular file".into()).hint(IGNORE));
-    }
-    let text = open(&path).map_err(|refusal| match refusal {
-        Refusal::Io(e) => fault(format!("cannot read it: {e}")),
-        Refusal::Rule(what, hint) => fault(what).hint(hint),
-    })?;
+    let rules = Rules { kind: Kind::EnvFile, must, root_too: false, ignore: IGNORE };
+    let Some(text) = trusted::read(&path, &rules)? else { return Ok(Found::default()) };
     let values = parse(&text).map_err(|(line, what)| {
         Error::new(Kind::EnvFile, format!("{}, line {line}: {what}", path.display()))
             .hint(format!("known: {}", KEYS.map(|key| key.variable).join(", ")))
     })?;
     Ok(Found { path: Some(path), values })
-}
-
-enum Refusal {
-    Io(io::Error),
-    Rule(String, &'static str),
-}
-
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Refusal::Io(error)
-    }
-}
-
-/// The text of a file that is this user's own and that nobody else may write.
-fn open(path: &Path) -> Result<Zeroizing<String>, Refusal> {
-    let file = File::open(path)?;
-    // Facts of the open file, so that they are true of what is read. A link has an owner too.
-    let facts = Facts::of(&file)?;
-    if !facts.is_mine() || !Facts::of_link(path)?.is_mine() {
-        let what = "it is owned by another user and was not read";
-        return Err(Refusal::Rule(what.into(), IGNORE));
-    }
-    if facts.writable_by_others() {
-        let what = format!("others may write to it (mode {:04o}) and it was not read", facts.mode);
-        return Err(Refusal::Rule(what, "`chmod go-w` makes it yours alone"));
-    }
-    let mut bytes = Zeroizing::new(Vec::new());
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Refusal::Rule(format!("it is larger than {MAX_BYTES} bytes"), IGNORE));
-    }
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(Zeroizing::new(text.trim_start_matches('\u{feff}').to_owned())),
-        Err(e) => {
-            Err(Refusal::Rule(format!("it is not UTF-8 (at byte {})", e.valid_up_to()), IGNORE))
-        }
-    }
 }
 
 type Values = Vec<(&'static str, String, usize)>;
@@ -166,6 +104,7 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
+    use crate::trusted::MAX_BYTES;
 
     #[test]
     fn texts() {

@@ -10,6 +10,10 @@ pub enum Kind {
     Setting,
     /// The `.env` file cannot be trusted or read.
     EnvFile,
+    /// The lock file cannot be trusted or read.
+    LockFile,
+    /// The lock does not let this model run: its name is not in it, or a file is not safe.
+    Locked,
     /// No provider has that name.
     UnknownProvider,
     /// No model is set.

@@ -7,8 +7,11 @@
 mod env_file;
 mod error;
 mod local;
+pub mod lock;
 mod name;
 mod settings;
+mod trust;
+mod trusted;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
@@ -17,6 +20,7 @@ use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
 pub use local::Local;
+pub use lock::{Lock, LockFile};
 pub use name::Name;
 pub use settings::{Flags, KEYS, Key, Setting, Settings, Source, digest_cache};
 
@@ -29,6 +33,8 @@ pub struct Identity {
     pub model: String,
     /// The file, when it is one of this disk.
     pub path: Option<PathBuf>,
+    /// What should be known of its files: who else may write to them, and that no lock names it.
+    pub warnings: Vec<String>,
 }
 
 /// Somebody who answers.

@@ -10,7 +10,7 @@ use std::{
 use recinto_engine::{KvType, Level, Pin, SessionOptions, Verify};
 
 use crate::{
-    EnvFile, Name,
+    EnvFile, LockFile, Name,
     env_file::{self, Found},
     error::{Error, Kind},
     name::shown,
@@ -52,8 +52,11 @@ const VERIFY: Key = Key {
 const KV: Key =
     Key { variable: "RECINTO_KV", flag: "--kv", about: "how keys and values are stored" };
 
+const LOCK: Key =
+    Key { variable: "RECINTO_LOCK", flag: "--lock", about: "the lock file, or `none`" };
+
 /// Every setting there is.
-pub const KEYS: [Key; 8] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV];
+pub const KEYS: [Key; 9] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV, LOCK];
 
 /// Where a value comes from; earlier ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +126,8 @@ pub struct Flags {
     pub verify: Option<String>,
     /// `--kv`.
     pub kv: Option<String>,
+    /// `--lock`.
+    pub lock: Option<String>,
     /// `--env-file` and `--no-env-file`.
     pub env_file: EnvFile,
 }
@@ -146,6 +151,8 @@ pub struct Settings {
     pub verify: Option<Setting<Verify>>,
     /// How keys and values are stored.
     pub kv: Option<Setting<KvType>>,
+    /// The lock file that holds; `recinto.lock` of the working directory where nobody says.
+    pub lock: Option<Setting<LockFile>>,
     /// The `.env` file that was read.
     pub env_file: Option<PathBuf>,
 }
@@ -191,11 +198,13 @@ impl Settings {
         let kv = look(&KV, &flags.kv)?
             .map(|text| text.read(&KV, |name| word(name, KvType::ALL.into_iter(), KvType::name)))
             .transpose()?;
+        let lock = look(&LOCK, &flags.lock)?
+            .map(|text| Setting { value: LockFile::named(&text.value), source: text.source });
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
         let model = look(&MODEL, &flags.model)?;
         let env_file = found.path;
-        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, kv, env_file })
+        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, kv, lock, env_file })
     }
 
     /// How sessions are made: `context` positions, or as many as the model knows.

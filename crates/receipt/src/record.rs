@@ -24,6 +24,10 @@ pub struct Receipt {
     /// SHA-256 of the chat template's text; `None` in completion mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Digest>,
+    /// SHA-256 of the tokenizer (`docs/receipts.md` says of which bytes); `None` in records that
+    /// do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<Digest>,
     /// The options as they were in effect, the seed among them.
     pub options: BTreeMap<String, Setting>,
     /// SHA-256 of the prompt's token ids, each as four little-endian bytes.
@@ -56,6 +60,71 @@ pub struct Model {
     /// Where the weights lay that computed; `None` in records that do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Held>,
+    /// What was said of this model's parts before it ran, and whether it was so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Verdict>,
+}
+
+/// Who said by its digest what a part of the model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claimant {
+    /// A lock file.
+    Lock,
+    /// The store that the file lies in, by the file's name or by a list.
+    Store,
+    /// Whoever opened the model.
+    Caller,
+}
+
+/// A part of a model that has a digest of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// All bytes of a model file.
+    Weights,
+    /// What makes token ids of text.
+    Tokenizer,
+    /// The chat template's text.
+    Template,
+    /// The arch file's text.
+    Architecture,
+}
+
+impl Part {
+    /// The word for it, as in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Weights => "weights",
+            Part::Tokenizer => "tokenizer",
+            Part::Template => "template",
+            Part::Architecture => "architecture",
+        }
+    }
+}
+
+/// A claim beside what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// Who claimed it.
+    pub by: Claimant,
+    /// Of which part.
+    pub part: Part,
+    /// Which of the model's files, from 0; left out for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub file: u64,
+    /// What it was claimed to be; `None` for a part that should not be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Whether it was so.
+    #[serde(rename = "match")]
+    pub matches: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_first(file: &u64) -> bool {
+    *file == 0
 }
 
 /// Where a digest comes from.

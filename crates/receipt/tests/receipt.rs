@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recinto_receipt::{
-    Architecture, Engine, Held, Kind, Model, Origin, Output, Receipt, SCHEMA, Setting, Source,
-    Times, Usage, Word, sha256, sha256_ids,
+    Architecture, Claimant, Engine, Held, Kind, Model, Origin, Output, Part, Receipt, SCHEMA,
+    Setting, Source, Times, Usage, Verdict, Word, sha256, sha256_ids,
 };
 
 fn receipt() -> Receipt {
@@ -17,6 +17,22 @@ fn receipt() -> Receipt {
             digest: sha256(b"weights"),
             digest_origin: Some(Origin::Cached),
             weights: Some(Held::Mapped),
+            claims: vec![
+                Verdict {
+                    by: Claimant::Lock,
+                    part: Part::Weights,
+                    file: 0,
+                    digest: Some(sha256(b"weights")),
+                    matches: true,
+                },
+                Verdict {
+                    by: Claimant::Store,
+                    part: Part::Weights,
+                    file: 1,
+                    digest: None,
+                    matches: false,
+                },
+            ],
         },
         architecture: Architecture {
             name: "qwen2".into(),
@@ -31,6 +47,7 @@ fn receipt() -> Receipt {
             object: sha256(b"program"),
         },
         template: Some(sha256(b"template")),
+        tokenizer: Some(sha256(b"tokenizer")),
         options: BTreeMap::from([
             ("seed".into(), Setting::from(u64::MAX)),
             ("temperature".into(), Setting::from(0.7f32)),
@@ -62,7 +79,10 @@ fn the_bytes_are_written_down() {
         &d(b"program"),
         r#","version":"0.1.0"},"finish":"end","input":"#,
         &d(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
-        r#","model":{"asked":"modelos/pequeño.gguf","digest":"#,
+        r#","model":{"asked":"modelos/pequeño.gguf","claims":[{"by":"lock","digest":"#,
+        &d(b"weights"),
+        r#","match":true,"part":"weights"},"#,
+        r#"{"by":"store","file":1,"match":false,"part":"weights"}],"digest":"#,
         &d(b"weights"),
         r#","digest_origin":"cached","file":"pequeño.gguf","size":491400064,"weights":"mapped"}"#,
         r#","options":{"mode":"chat","#,
@@ -75,7 +95,9 @@ fn the_bytes_are_written_down() {
         r#"},"schema":1,"template":"#,
         &d(b"template"),
         r#","times":{"cpu_ms":200,"decode_ms":80,"load_ms":9,"prefill_ms":40,"#,
-        r#""started":1700000000},"usage":{"output_tokens":2,"prompt_tokens":3}}"#,
+        r#""started":1700000000},"tokenizer":"#,
+        &d(b"tokenizer"),
+        r#","usage":{"output_tokens":2,"prompt_tokens":3}}"#,
     ];
     assert_eq!(text, want.concat());
     assert_eq!(receipt().digest(), sha256(text.as_bytes()));
@@ -102,7 +124,13 @@ fn bytes_come_back() {
         (
             "an earlier record, which does not tell",
             Receipt {
-                model: Model { digest_origin: None, weights: None, ..receipt().model },
+                model: Model {
+                    digest_origin: None,
+                    weights: None,
+                    claims: Vec::new(),
+                    ..receipt().model
+                },
+                tokenizer: None,
                 ..receipt()
             },
         ),

@@ -130,8 +130,8 @@ impl File {
         self.map.identity()
     }
 
-    /// Whether the file on disk is still the one that was mapped; true for a pinned copy, which
-    /// no file can change.
+    /// Whether the file is still as it was when it was mapped, and still the one its path leads to;
+    /// true for a pinned copy, which no file can change.
     pub fn unchanged(&self) -> bool {
         self.map.unchanged().unwrap_or(false)
     }
@@ -148,6 +148,13 @@ impl<'a> Metadata<'a> {
     /// All keys in the file's order, with their values.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, Value<'a>)> {
         self.header.keys.iter().map(move |key| (key.name.as_str(), self.value(key)))
+    }
+
+    /// The bytes of all entries whose keys `wanted` chooses, in the file's order, each as it is
+    /// stored: the key's length and text, the type, the value.
+    pub fn stored(self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &'a [u8]> {
+        let keys = self.header.keys.iter().filter(move |key| wanted(&key.name));
+        keys.map(move |key| &self.bytes[key.start..key.range.end])
     }
 
     /// The value called `key`.

@@ -29,7 +29,10 @@ pub(crate) struct Key {
     pub name: String,
     pub element: Element,
     pub array: Option<(Element, usize)>,
+    /// The value's bytes.
     pub range: Range<usize>,
+    /// Where the name's length, the first field of the key, begins.
+    pub start: usize,
 }
 
 /// Reads the header; an error names the field and the byte.
@@ -118,6 +121,7 @@ fn count(reader: &mut Reader<'_>, what: &str, limit: u64, least: u64) -> Result<
 }
 
 fn key(reader: &mut Reader<'_>) -> Result<Key, Error> {
+    let first = reader.at;
     let name = reader.name("name of a key")?;
     let element = reader.element(&format!("type of key `{name}`"))?;
     let what = format!("value of key `{name}`");
@@ -139,7 +143,7 @@ fn key(reader: &mut Reader<'_>) -> Result<Key, Error> {
             (None, start)
         }
     };
-    Ok(Key { name, element, array, range: start..reader.at })
+    Ok(Key { name, element, array, range: start..reader.at, start: first })
 }
 
 /// The whole number called `name` and its place in the file, if the key is there.

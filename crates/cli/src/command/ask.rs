@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?.with_session(args.answer.session(&settings));
     let facts = local.model().facts();
-    open::introduce(&screen, local.model(), &facts);
+    open::introduce(&screen, &local, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
     let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))?;

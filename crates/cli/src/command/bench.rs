@@ -179,6 +179,7 @@ fn alone(
     }
     // What is wrong with a model is said better by opening it than by a process that failed.
     let local = args.model.open_with(settings)?;
+    local.warnings().iter().for_each(|warning| screen.note(warning));
     if let Some(failure) = broken {
         return Err(failure);
     }

@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let local = args.model.open_with(&settings)?;
     let session = local.model().session(&args.answer.session(&settings))?;
     let facts = local.model().facts();
-    open::introduce(&screen, local.model(), &facts);
+    open::introduce(&screen, &local, &facts);
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
         screen.say(&format!("{} — /exit or Ctrl-D ends\n", screen::escaped(&facts.name)));

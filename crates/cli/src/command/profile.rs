@@ -116,6 +116,7 @@ pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let settings = args.model.settings()?;
     settings.model()?;
     let local = args.model.open_with(&settings)?;
+    local.warnings().iter().for_each(|warning| screen.note(warning));
     let model = local.model();
     let stop = interrupt.stop();
     let (prompt, generate, kv) = (args.prompt, args.generate, settings.session(None).kv);

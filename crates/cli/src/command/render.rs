@@ -78,7 +78,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     messages.push(input::message(Role::User, &text, lock)?);
     let request = Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?;
-    open::introduce(&screen, local.model(), &local.model().facts());
+    open::introduce(&screen, &local, &local.model().facts());
     let prompt = local.model().prompt(&request)?;
     if args.output.json {
         let body = Body {

@@ -2,8 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verify};
-use recinto_provider::{Local, Provider, Setting, Settings, Source};
+use recinto_engine::{
+    Claimant, Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verdict, Verify,
+};
+use recinto_provider::{Local, LockFile, Provider, Setting, Settings, Source, lock::InForce};
 use serde::Serialize;
 
 use crate::{
@@ -59,8 +61,23 @@ impl Row {
 
     /// Which digests of the weights count.
     pub fn verify(settings: &Settings) -> Row {
+        if let Some((verify, lock)) = InForce::verify(settings) {
+            return Row { value: Some(verify.name().into()), source: lock.display().to_string() };
+        }
         let name = |verify: &Verify| verify.name().into();
         Row::of(settings.verify.as_ref(), name).or(Verify::default().name())
+    }
+
+    /// The lock file that holds; that it can be read shows when the model is opened.
+    fn lock(settings: &Settings) -> Row {
+        let row = Row::of(settings.lock.as_ref(), |lock| match lock {
+            LockFile::Ignored => "none".into(),
+            LockFile::At(path) => path.display().to_string(),
+            LockFile::Here => "here".into(),
+        });
+        let here = || InForce::place(settings).ok().flatten().filter(|path| path.exists());
+        let here = here().map(|path| path.display().to_string());
+        row.or(here.as_deref().unwrap_or("none"))
     }
 
     /// With this value where nobody set one.
@@ -94,6 +111,7 @@ struct Chosen {
     pin: Row,
     verify: Row,
     kv: Row,
+    lock: Row,
     /// The `.env` file that was read.
     env_file: Option<String>,
 }
@@ -109,6 +127,7 @@ impl Chosen {
             pin: Row::pin(settings),
             verify: Row::verify(settings),
             kv: Row::of(settings.kv.as_ref(), |kv| kv.name().into()).or(KvType::default().name()),
+            lock: Row::lock(settings),
             env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -132,6 +151,8 @@ struct Opened<'a> {
     mode: recinto_engine::Mode,
     /// What is unusual about the vocabulary.
     tokenizer_notes: &'a [String],
+    /// What should be known of the files.
+    warnings: &'a [String],
     first_token_ms: f64,
 }
 
@@ -160,13 +181,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                     digests: &reply.digests,
                     mode: reply.mode,
                     tokenizer_notes: notes,
+                    warnings: local.warnings(),
                     first_token_ms: reply.times.prefill_ms,
                 };
                 let opened = Some(opened);
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &chosen, &facts, notes, &reply)?;
+                model_lines(&mut screen, &chosen, &local, &facts, &reply)?;
             }
             receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
@@ -181,6 +203,23 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             }
             Err(failure.told())
         }
+    }
+}
+
+/// What was said of the parts before, in a line.
+fn claims(verdicts: &[Verdict]) -> String {
+    let said = |v: &Verdict| {
+        let who = match v.by {
+            Claimant::Lock => "lock",
+            Claimant::Store => "store",
+            Claimant::Caller => "caller",
+        };
+        let word = if v.matches { "matches" } else { "DOES NOT MATCH" };
+        format!("{} {word} ({who})", v.part.name())
+    };
+    match verdicts {
+        [] => "none: no lock has it, and its file's name says nothing".into(),
+        _ => verdicts.iter().map(said).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -203,16 +242,18 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     screen.row(&format!("pin           {}", chosen.pin.line()))?;
     screen.row(&format!("verify        {}", chosen.verify.line()))?;
     screen.row(&format!("kv            {}", chosen.kv.line()))?;
+    screen.row(&format!("lock          {}", chosen.lock.line()))?;
     Ok(())
 }
 
 fn model_lines(
     screen: &mut Screen,
     chosen: &Chosen,
+    local: &Local,
     facts: &Facts,
-    notes: &[String],
     reply: &Reply,
 ) -> Result<(), Failure> {
+    let notes = local.model().tokenizer().notes();
     let of = |row: &Row, default: &str| match row.value {
         Some(_) => row.source.clone(),
         None => format!("default, {default}"),
@@ -255,6 +296,8 @@ fn model_lines(
         ("arch text", digests.architecture.to_string()),
         ("engine code", digests.engine.to_string()),
         ("template", template),
+        ("vocabulary", digests.tokenizer.to_string()),
+        ("claims", claims(&digests.claims)),
         (
             "answers",
             format!(
@@ -264,6 +307,11 @@ fn model_lines(
         ),
     ];
     for (name, value) in rows {
+        if name == "answers" {
+            for warning in local.warnings() {
+                screen.row(&format!("warning       {warning}"))?;
+            }
+        }
         screen.row(&format!("{name:<13} {value}"))?;
         if name == "tokenizer" {
             for note in notes {

@@ -80,6 +80,7 @@ fn every_key_is_looked_up() {
         ("RECINTO_PIN", "memory"),
         ("RECINTO_VERIFY", "always"),
         ("RECINTO_KV", "q8_0"),
+        ("RECINTO_LOCK", "otro.lock"),
     ];
     assert!(KEYS.iter().all(|key| pairs.iter().any(|(name, _)| *name == key.variable)));
     let found = Settings::resolve_from(&Flags::default(), &environment(&pairs), dir.path());
@@ -92,6 +93,8 @@ fn every_key_is_looked_up() {
     let level = Setting { value: Level::Portable, source: at("RECINTO_LEVEL") };
     assert_eq!(found.level, Some(level));
     assert_eq!(found.pin, Some(Setting { value: Pin::Memory, source: at("RECINTO_PIN") }));
+    let lock = Setting { value: LockFile::At("otro.lock".into()), source: at("RECINTO_LOCK") };
+    assert_eq!(found.lock, Some(lock));
     let verify = Setting { value: Verify::Always, source: at("RECINTO_VERIFY") };
     assert_eq!(found.verify, Some(verify));
     assert_eq!(found.session(Some(7)), SessionOptions { context: Some(7), kv: KvType::Q8_0 });

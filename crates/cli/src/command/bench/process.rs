@@ -72,6 +72,9 @@ impl ModelArgs {
             pin,
             verify,
             kv,
+            lock,
+            no_lock,
+            allow_mismatch,
         } = self;
         let mut out: Vec<OsString> = Vec::new();
         let mut give = |flag: &str, value: OsString| {
@@ -88,6 +91,7 @@ impl ModelArgs {
             ("--pin", pin),
             ("--verify", verify),
             ("--kv", kv),
+            ("--lock", lock),
         ];
         for (flag, value) in texts {
             if let Some(value) = value {
@@ -100,7 +104,12 @@ impl ModelArgs {
         if let Some(path) = env_file {
             give("--env-file", path.into());
         }
-        for (flag, set) in [("--no-env-file", *no_env_file), ("--lock-memory", *lock_memory)] {
+        for (flag, set) in [
+            ("--no-env-file", *no_env_file),
+            ("--no-lock", *no_lock),
+            ("--allow-mismatch", *allow_mismatch),
+            ("--lock-memory", *lock_memory),
+        ] {
             if set {
                 out.push(flag.into());
             }

@@ -1,0 +1,262 @@
+//! `recinto lock`: write down what models are by their digests, and check that they still are.
+
+use std::path::{Path, PathBuf};
+
+use recinto_engine::{Digest, Part, Pin, Verify};
+use recinto_provider::{
+    LockFile, Setting, Settings, Source,
+    lock::{Entry, InForce, Lock, Row},
+};
+use serde::Serialize;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::{Failure, Told},
+    interrupt::Interrupt,
+    open::{self, ModelArgs, OutputArgs},
+    screen::Screen,
+    write::Target,
+};
+
+const EXAMPLES: &str = "\
+A model in the lock that is no longer what it was is not run: both digests are named. With --strict
+neither is one that is not in the lock, or whose files everybody may change. docs/lock.md says more.
+
+Examples:
+  recinto lock ./qwen.gguf
+  recinto lock --strict
+  recinto lock --check --json
+  recinto lock --remove ./old.gguf";
+
+/// Write down what models are, so that a changed byte keeps them from running; or check it
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Models by their names; without one, the model that is set (--check: all in the lock)
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// Compare and change nothing; exit code 1 says that something is not as it is locked
+    #[arg(long, conflicts_with_all = ["remove", "strict", "no_strict"])]
+    check: bool,
+
+    /// Take the names out of the lock
+    #[arg(long, requires = "names")]
+    remove: bool,
+
+    /// From now on refuse what is not in the lock, and files that everybody may change
+    #[arg(long, conflicts_with = "no_strict")]
+    strict: bool,
+
+    /// From now on say so only
+    #[arg(long)]
+    no_strict: bool,
+
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    Interrupt::at_once()?;
+    let screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let settings = args.model.settings()?;
+    let path = InForce::place(&settings)?
+        .ok_or_else(|| Failure::usage("no lock file is wanted (`none`), so none can be made"))?;
+    match args.check {
+        true => check(&args, &settings, path, screen),
+        false => write(&args, &settings, path, screen),
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    lock: String,
+    strict: bool,
+    models: &'a std::collections::BTreeMap<String, Entry>,
+    warnings: Vec<String>,
+}
+
+/// Adds, renews or removes entries.
+fn write(
+    args: &Args,
+    settings: &Settings,
+    path: PathBuf,
+    mut screen: Screen,
+) -> Result<Exit, Failure> {
+    let target = Target::new(&path, &open::files_read(settings, &[]))?;
+    let mut lock = InForce::read(path.clone(), false)?.map_or_else(Lock::default, |f| f.lock);
+    let before = lock.clone();
+    lock.strict = (lock.strict || args.strict) && !args.no_strict;
+    let mut warnings = Vec::new();
+    if args.remove {
+        for name in &args.names {
+            if lock.models.remove(name).is_none() {
+                let what = format!("{name} is not in {}", path.display());
+                return Err(Failure::usage(what).hint(&known(&lock)));
+            }
+        }
+    } else {
+        for name in names(args, settings, &before)? {
+            let (entry, said) = opened(args, settings, &name)?;
+            lock.models.insert(name, entry);
+            warnings.extend(said);
+        }
+    }
+    target.write(lock.to_text().as_bytes())?;
+    warnings.iter().for_each(|warning| screen.note(warning));
+    let shown = path.display().to_string();
+    if args.output.json {
+        let body = Written { lock: shown, strict: lock.strict, models: &lock.models, warnings };
+        envelope::print(&mut screen, "lock", body)?;
+        return Ok(Exit::Done);
+    }
+    let strict = if lock.strict { "strict, " } else { "" };
+    screen.row(&format!("{shown}: {strict}{}", models(lock.models.len())))?;
+    for (name, entry) in &lock.models {
+        let word = match before.models.get(name) {
+            None => "new",
+            Some(old) if old.compare(entry).iter().all(|row| row.matches) => "as it was",
+            Some(_) => "changed",
+        };
+        screen.row(&format!("  {name:<30} {word}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The models that are meant: those named, else the one that is set, else none where there is a lock
+/// whose strictness alone was to change.
+fn names(args: &Args, settings: &Settings, lock: &Lock) -> Result<Vec<String>, Failure> {
+    match (&args.names[..], &settings.model) {
+        ([], None) if (args.strict || args.no_strict) && !lock.models.is_empty() => Ok(Vec::new()),
+        ([], _) => Ok(vec![settings.model()?.value.clone()]),
+        (names, _) => Ok(names.to_vec()),
+    }
+}
+
+fn models(count: usize) -> String {
+    if count == 1 { "1 model".into() } else { format!("{count} models") }
+}
+
+fn known(lock: &Lock) -> String {
+    let names: Vec<&str> = lock.models.keys().map(String::as_str).collect();
+    format!("in it: {}", if names.is_empty() { "nothing".into() } else { names.join(", ") })
+}
+
+/// What the model called `name` is now, whatever a lock says, and what to know of its files.
+fn opened(
+    args: &Args,
+    settings: &Settings,
+    name: &str,
+) -> Result<(Entry, Vec<String>), Failure> {
+    let source = Source::Flag("NAME");
+    let settings = Settings {
+        model: Some(Setting { value: name.to_owned(), source: source.clone() }),
+        lock: Some(Setting { value: LockFile::Ignored, source: source.clone() }),
+        pin: Some(Setting { value: Pin::Off, source: source.clone() }),
+        verify: Some(Setting { value: Verify::Always, source }),
+        ..settings.clone()
+    };
+    let local = args.model.open_with(&settings)?;
+    Ok((Entry::of(&local)?, local.warnings().to_vec()))
+}
+
+/// One model of the lock beside what it is now.
+#[derive(Serialize)]
+struct Checked {
+    name: String,
+    ok: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Told>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    lock: String,
+    strict: bool,
+    ok: bool,
+    models: &'a [Checked],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Told>,
+}
+
+/// Compares entries with what is there.
+fn check(
+    args: &Args,
+    settings: &Settings,
+    path: PathBuf,
+    mut screen: Screen,
+) -> Result<Exit, Failure> {
+    let found = InForce::read(path, true)?;
+    let InForce { path, lock } = found.ok_or_else(|| Failure::usage("there is no lock file"))?;
+    let names: Vec<String> = match args.names.is_empty() {
+        true => lock.models.keys().cloned().collect(),
+        false => args.names.clone(),
+    };
+    let mut all = Vec::new();
+    for name in names {
+        let Some(entry) = lock.models.get(&name) else {
+            let what = format!("{name} is not in {}", path.display());
+            return Err(Failure::usage(what).hint(&known(&lock)));
+        };
+        all.push(compare(args, settings, &name, entry, lock.strict));
+    }
+    let bad = all.iter().filter(|model| !model.ok).count();
+    let failure = (bad > 0).then(|| {
+        let shown = path.display();
+        Failure::no(format!("{bad} of {} not as in {shown}", models(all.len())))
+    });
+    if args.output.json {
+        let error = failure.as_ref().map(Failure::tell);
+        let (lock_path, strict) = (path.display().to_string(), lock.strict);
+        let body = Body { lock: lock_path, strict, ok: bad == 0, models: &all, error };
+        envelope::print(&mut screen, "lock", body)?;
+    } else {
+        all.iter().try_for_each(|model| lines(&mut screen, model, &path))?;
+    }
+    failure.map_or(Ok(Exit::Done), |failure| Err(failure.told()))
+}
+
+fn compare(args: &Args, settings: &Settings, name: &str, entry: &Entry, strict: bool) -> Checked {
+    let name = name.to_owned();
+    match opened(args, settings, &name) {
+        Ok((found, warnings)) => {
+            let parts = entry.compare(&found);
+            let safe = !strict || warnings.is_empty();
+            let ok = safe && parts.iter().all(|row| row.matches);
+            Checked { name, ok, parts, error: None, warnings }
+        }
+        Err(failure) => {
+            let error = Some(failure.tell());
+            Checked { name, ok: false, parts: Vec::new(), error, warnings: Vec::new() }
+        }
+    }
+}
+
+fn lines(screen: &mut Screen, model: &Checked, lock: &Path) -> Result<(), Failure> {
+    let word = match (&model.error, model.ok) {
+        (Some(_), _) => "cannot be opened",
+        (None, true) => "as it is locked",
+        (None, false) => "NOT as it is locked",
+    };
+    screen.row(&format!("{:<30} {word}", model.name))?;
+    let shown = |digest: Option<Digest>| digest.map_or("none".into(), |d| d.to_string());
+    for row in model.parts.iter().filter(|row| !row.matches) {
+        let part = match (row.part, row.file) {
+            (Part::Weights, file) if file > 0 => format!("weights of file {}", file + 1),
+            (part, _) => part.name().into(),
+        };
+        screen.row(&format!("  {part:<13} {} found", shown(row.found)))?;
+        screen.row(&format!("  {:<13} {} in {}", "", shown(row.locked), lock.display()))?;
+    }
+    if let Some(error) = &model.error {
+        screen.row(&format!("  {}", error.message()))?;
+    }
+    model.warnings.iter().try_for_each(|warning| screen.row(&format!("  warning       {warning}")))
+}

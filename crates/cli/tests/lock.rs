@@ -1,0 +1,384 @@
+//! The lock file, files that others may change, and files that change, as a shell sees them.
+
+mod shell;
+
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Stdio,
+    thread,
+    time::Duration,
+};
+
+use shell::{Ran, Shell};
+
+/// A user number that the tests do not run as.
+const SOMEBODY: u32 = 64_242;
+
+/// Something that happens to a file, named.
+type Change<'c> = (&'c str, &'c dyn Fn(&Path));
+
+/// A shell with `model` as `modelo.gguf` in its folder.
+fn with(test: &str, model: &str) -> Option<Shell> {
+    let model = shell::tiny(test, model)?;
+    let shell = Shell::new();
+    fs::copy(model, shell.path().join("modelo.gguf")).unwrap();
+    Some(shell)
+}
+
+fn ask(shell: &Shell, more: &[&str]) -> Ran {
+    let args = ["ask", "--max-tokens", "2", "--seed", "7", "¿Qué tal?"];
+    let named = more.contains(&"-m");
+    let model: &[&str] = if named { &[] } else { &["-m", "./modelo.gguf"] };
+    shell.run(&[&args, model, more].concat())
+}
+
+fn lock(shell: &Shell, args: &[&str]) -> Ran {
+    let ran = shell.run(&[&["lock"], args].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran
+}
+
+/// Flips one bit of the last byte, which is a weight's.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::OpenOptions::new().write(true).open(path).unwrap().write_all(&bytes).unwrap();
+}
+
+fn digest(path: &Path) -> String {
+    let ran = std::process::Command::new("sha256sum").arg(path).output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    text.trim_start_matches('\\').split_whitespace().next().unwrap().to_owned()
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_changed_byte_does_not_start() {
+    let Some(shell) = with("a_changed_byte_does_not_start", "qwen2-plain") else { return };
+    let model = shell.path().join("modelo.gguf");
+    let file = shell.path().join("recinto.lock");
+    let ran = lock(&shell, &["./modelo.gguf"]);
+    assert!(ran.out().contains("recinto.lock: 1 model\n  ./modelo.gguf"), "{}", ran.out());
+    assert!(ran.out().ends_with(" new\n"), "{}", ran.out());
+    let text = fs::read_to_string(&file).unwrap();
+    let good = digest(&model);
+    assert!(text.contains(&format!("\"digest\": \"sha256:{good}\"")), "{text}");
+    assert!(lock(&shell, &["./modelo.gguf"]).out().ends_with(" as it was\n"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text, "the same bytes again");
+
+    let ran = ask(&shell, &["--json", "--receipt", "r.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json = ran.json();
+    assert_eq!(json["digests"]["weights_origin"], "computed");
+    let claims = json["digests"]["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), 4, "{json}");
+    assert!(claims.iter().all(|claim| claim["by"] == "lock" && claim["match"] == true), "{json}");
+    assert_eq!(claims[0]["digest"], format!("sha256:{good}"));
+    let receipt = fs::read(shell.path().join("r.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+    assert_eq!(receipt["model"]["claims"], json["digests"]["claims"]);
+    let json = ask(&shell, &["--json"]).json();
+    assert_eq!(json["digests"]["weights_origin"], "computed", "a lock does not take a known one");
+    let json = ask(&shell, &["--json", "--verify", "cached"]).json();
+    assert_eq!(json["digests"]["claims"][0]["match"], true);
+    let ran = shell.run(&["status", "-m", "./modelo.gguf"]);
+    let shown = file.display();
+    assert!(ran.out().contains(&format!("verify        always ({shown})\n")), "{}", ran.out());
+    assert!(ran.out().contains(&format!("lock          {shown} (default)\n")), "{}", ran.out());
+    assert!(ran.out().contains("claims        weights matches (lock), tokenizer"), "{}", ran.out());
+
+    flip(&model);
+    let bad = digest(&model);
+    for more in [&[][..], &["--pin", "memory"], &["--allow-mismatch"], &["-m", "modelo.gguf"]] {
+        let ran = ask(&shell, more);
+        assert_eq!((ran.code, ran.out()), (Some(4), ""), "{more:?}: {}", ran.err);
+        let both = format!("weights sha256:{bad}, and the lock file says sha256:{good}");
+        assert!(ran.err.contains(&both), "{more:?}: {}", ran.err);
+    }
+    let ran = ask(&shell, &["--json"]);
+    assert_eq!(ran.json()["error"]["kind"], "mismatch");
+    assert!(ran.json().get("text").is_none());
+    let ran = shell.pipe(&["chat", "-m", "./modelo.gguf", "--max-tokens", "2"], b"hola\nhola\n");
+    assert_eq!((ran.code, ran.out()), (Some(4), ""), "{}", ran.err);
+    for command in [&["status"][..], &["bench", "--no-start", "--prompt", "4", "--generate", "2"]] {
+        let ran = shell.run(&[command, &["-m", "./modelo.gguf"]].concat());
+        assert_eq!(ran.code, Some(4), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("is not what it should be"), "{command:?}: {}", ran.err);
+    }
+    let ran = shell.run(&["lock", "--check"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out().contains("NOT as it is locked\n  weights       "), "{}", ran.out());
+    assert!(ran.out().contains(&bad) && ran.out().contains(&good), "{}", ran.out());
+    let json = shell.run(&["lock", "--check", "--json"]).json();
+    assert_eq!((&json["ok"], &json["error"]["kind"]), (&false.into(), &"check".into()));
+    let parts = json["models"][0]["parts"].as_array().unwrap();
+    let changed = parts.iter().filter(|part| part["match"] == false);
+    assert_eq!(changed.map(|part| part["part"].clone()).collect::<Vec<_>>(), ["weights"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text, "nothing is changed by a check");
+    assert_eq!(ask(&shell, &["--no-lock"]).code, Some(0));
+    let none = Shell::new().env("RECINTO_LOCK", "none");
+    assert_eq!(ask(&none, &["-m", model.to_str().unwrap()]).code, Some(0));
+
+    assert!(lock(&shell, &["./modelo.gguf"]).out().ends_with(" changed\n"));
+    assert_eq!(ask(&shell, &[]).code, Some(0), "the change is accepted");
+    assert_eq!(shell.run(&["lock", "--check"]).code, Some(0));
+    assert_eq!(shell.run(&["lock", "--check", "--json"]).json()["ok"], true);
+}
+
+/// A copy of `model` in which `from` is `to`, of the same length.
+fn changed(model: &Path, from: &str, to: &str) {
+    let mut bytes = fs::read(model).unwrap();
+    let at = bytes.windows(from.len()).position(|part| part == from.as_bytes()).expect(from);
+    bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    fs::write(model, bytes).unwrap();
+}
+
+#[test]
+fn the_part_that_changed_is_named() {
+    let Some(shell) = with("the_part_that_changed_is_named", "qwen2-plain") else { return };
+    let model = shell.path().join("modelo.gguf");
+    fs::create_dir(shell.path().join("archs")).unwrap();
+    let text = shell.run(&["arch", "show", "qwen2"]).out;
+    let arch = shell.write("archs/qwen2.arch", &text);
+    let dir = ["--arch-dir", "archs"];
+    lock(&shell, &[&["./modelo.gguf"], &dir[..]].concat());
+    assert_eq!(ask(&shell, &dir).code, Some(0));
+    let good = fs::read(&model).unwrap();
+    let comment = [&text[..], "# ñ\n".as_bytes()].concat();
+    let cases: [(&str, &dyn Fn()); 3] = [
+        ("architecture", &|| fs::write(&arch, &comment).unwrap()),
+        ("template", &|| changed(&model, "{%- endfor -%}", "{%-  endfor-%}")),
+        ("tokenizer", &|| changed(&model, "tokenizer.ggml.pre", "tokenizer.ggml.prx")),
+    ];
+    for (part, change) in cases {
+        fs::write(&arch, &text).unwrap();
+        fs::write(&model, &good).unwrap();
+        change();
+        let ran = ask(&shell, &dir);
+        assert_eq!((ran.code, ran.out()), (Some(4), ""), "{part}: {}", ran.err);
+        assert!(ran.err.contains(&format!("{part} sha256:")), "{part}: {}", ran.err);
+        let json = shell.run(&[&["lock", "--check", "--json"], &dir[..]].concat()).json();
+        let parts = json["models"][0]["parts"].as_array().unwrap();
+        let changed = parts.iter().filter(|row| row["match"] == false);
+        let changed: Vec<_> = changed.map(|row| row["part"].as_str().unwrap()).collect();
+        assert!(changed.contains(&part), "{part}: {changed:?}");
+        assert_eq!(changed.contains(&"weights"), part != "architecture", "{changed:?}");
+    }
+}
+
+#[test]
+fn names_that_are_not_in_it() {
+    let Some(shell) = with("names_that_are_not_in_it", "qwen2-plain") else { return };
+    let other = shell::tiny("names_that_are_not_in_it", "llama-plain").unwrap();
+    fs::copy(other, shell.path().join("otro.gguf")).unwrap();
+    lock(&shell, &["./modelo.gguf"]);
+    let ran = ask(&shell, &["-m", "otro.gguf"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("note: otro.gguf is not in "), "{}", ran.err);
+    let json = ask(&shell, &["-m", "otro.gguf", "--json"]).json();
+    assert!(json["warnings"][0].as_str().unwrap().contains("otro.gguf is not in "), "{json}");
+    assert_eq!(ask(&shell, &["--json"]).json()["warnings"], serde_json::json!([]));
+
+    lock(&shell, &["./modelo.gguf", "--strict"]);
+    let ran = ask(&shell, &["-m", "otro.gguf"]);
+    assert_eq!((ran.code, ran.out()), (Some(4), ""), "{}", ran.err);
+    assert!(ran.err.contains("otro.gguf is not in ") && ran.err.contains("which is strict"));
+    assert_eq!(ask(&shell, &["-m", "otro.gguf", "--json"]).json()["error"]["kind"], "lock");
+    assert_eq!(ask(&shell, &[]).code, Some(0));
+    let json = ask(&shell, &["--json", "--verify", "cached"]).json();
+    assert_eq!(json["digests"]["weights_origin"], "computed", "a strict lock computes");
+    assert_eq!(ask(&shell, &["-m", "otro.gguf", "--no-lock"]).code, Some(0));
+
+    let ran = lock(&shell, &["./modelo.gguf", "./otro.gguf", "--json"]);
+    assert_eq!(ran.json()["strict"], true, "it stays strict");
+    assert_eq!(ran.json()["models"].as_object().unwrap().len(), 2);
+    assert_eq!(ask(&shell, &["-m", "otro.gguf"]).code, Some(0));
+    lock(&shell, &["--remove", "./otro.gguf"]);
+    let ran = shell.run(&["lock", "--remove", "./otro.gguf"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("is not in ") && ran.err.contains("in it: ./modelo.gguf"));
+    let ran = lock(&shell, &["--no-strict"]);
+    assert!(ran.out().contains("recinto.lock: 1 model\n"), "{}", ran.out());
+    assert_eq!(ask(&shell, &["-m", "otro.gguf"]).code, Some(0));
+    fs::remove_file(shell.path().join("modelo.gguf")).unwrap();
+    let ran = shell.run(&["lock", "--check"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out().contains("cannot be opened\n"), "{}", ran.out());
+}
+
+#[test]
+fn locks_that_are_not_believed() {
+    let Some(shell) = with("locks_that_are_not_believed", "qwen2-plain") else { return };
+    let file = shell.path().join("recinto.lock");
+    lock(&shell, &["./modelo.gguf"]);
+    let good = fs::read_to_string(&file).unwrap();
+    let cases = [
+        ("for everybody", good.clone(), 0o666, "others may write to it (mode 0666)"),
+        ("another file", "hola canary\n".into(), 0o644, "not a lock file (line 1"),
+        ("edited", good.replace(": false", ":false"), 0o644, "not as `recinto lock` writes it"),
+        ("newer", good.replace("lock\": 1", "lock\": 2"), 0o644, "a lock file of version 2"),
+    ];
+    for (name, text, mode, part) in cases {
+        fs::write(&file, text).unwrap();
+        chmod(&file, mode);
+        for args in [&["ask", "hola"][..], &["status"], &["lock"], &["lock", "--check"]] {
+            let ran = shell.run(&[args, &["-m", "./modelo.gguf"]].concat());
+            assert_eq!(ran.code, Some(2), "{name}, {args:?}: {}", ran.err);
+            assert!(ran.err.contains(part) && !ran.err.contains("canary"), "{name}: {}", ran.err);
+        }
+        assert_eq!(ask(&shell, &["--no-lock"]).code, Some(0), "{name}");
+        chmod(&file, 0o644);
+    }
+    fs::write(&file, &good).unwrap();
+    let elsewhere = Shell::new().env("RECINTO_LOCK", file.to_str().unwrap());
+    let model = shell.path().join("modelo.gguf");
+    let ran = ask(&elsewhere, &["--json", "-m", model.to_str().unwrap()]);
+    assert_eq!(ran.json()["digests"]["claims"][0]["by"], "lock", "another name of the file");
+    let ran = ask(&elsewhere, &["--lock", "none.lock", "-m", model.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "one that is named must be there: {}", ran.err);
+    let ran = elsewhere.run(&["lock", "--no-lock", "-m", model.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    if std::os::unix::fs::chown(&file, Some(SOMEBODY), None).is_ok() {
+        let ran = ask(&shell, &[]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains("owned by another user"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn files_that_others_may_change() {
+    let Some(shell) = with("files_that_others_may_change", "qwen2-plain") else { return };
+    fs::create_dir(shell.path().join("archs")).unwrap();
+    let text = shell.run(&["arch", "show", "qwen2"]).out;
+    let arch = shell.write("archs/qwen2.arch", text);
+    let (model, folder) = (shell.path().join("modelo.gguf"), shell.path().join("archs"));
+    let dir = ["--arch-dir", "archs"];
+    lock(&shell, &[&["./modelo.gguf", "--strict"], &dir[..]].concat());
+    let cases = [
+        (&model, 0o666, 0o644, "modelo.gguf: everybody may write to it (mode 0666)"),
+        (&arch, 0o646, 0o644, "qwen2.arch: everybody may write to it (mode 0646)"),
+        (&folder, 0o777, 0o755, "archs: everybody may replace what is in this folder (mode 0777)"),
+    ];
+    for (path, open, closed, part) in cases {
+        assert_eq!(ask(&shell, &dir).code, Some(0), "{part}");
+        chmod(path, open);
+        let ran = ask(&shell, &dir);
+        assert_eq!((ran.code, ran.out()), (Some(4), ""), "{part}: {}", ran.err);
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        let json = shell.run(&[&["lock", "--check", "--json"], &dir[..]].concat()).json();
+        assert_eq!(json["ok"], false, "{part}");
+        let more = [&dir[..], &["--no-lock"]].concat();
+        let ran = ask(&shell, &more);
+        assert_eq!(ran.code, Some(0), "{part}: {}", ran.err);
+        assert!(
+            ran.err.lines().any(|l| l.starts_with("note: ") && l.contains(part)),
+            "{}",
+            ran.err
+        );
+        let json = ask(&shell, &[&more[..], &["--json"]].concat()).json();
+        assert!(json["warnings"][0].as_str().unwrap().contains(part), "{json}");
+        let status = [&["status", "-m", "./modelo.gguf", "--no-lock"], &dir[..]].concat();
+        let ran = shell.run(&status);
+        assert!(
+            ran.out().contains("\nwarning       ") && ran.out().contains(part),
+            "{}",
+            ran.out()
+        );
+        let json = shell.run(&[&status[..], &["--json"]].concat()).json();
+        assert!(json["opened"]["warnings"][0].as_str().unwrap().contains(part), "{json}");
+        chmod(path, closed);
+    }
+}
+
+/// PRV-01: a blob whose name is its SHA-256.
+#[test]
+fn a_blob_must_be_what_its_name_says() {
+    let test = "a_blob_must_be_what_its_name_says";
+    let Some(source) = shell::tiny(test, "qwen2-plain") else { return };
+    let good = digest(&source);
+    for name in [format!("sha256-{good}"), good.clone()] {
+        let shell = Shell::new();
+        fs::create_dir(shell.path().join("blobs")).unwrap();
+        let blob = shell.path().join("blobs").join(&name);
+        fs::copy(&source, &blob).unwrap();
+        let link = shell.path().join("snapshot.gguf");
+        std::os::unix::fs::symlink(&blob, &link).unwrap();
+        let shown = format!("sha256:{good}");
+        for model in [&blob, &link] {
+            let json = ask(&shell, &["-m", model.to_str().unwrap(), "--json"]).json();
+            let want = serde_json::json!([
+                {"by": "store", "part": "weights", "digest": shown, "match": true}
+            ]);
+            assert_eq!(json["digests"]["claims"], want, "{name}");
+        }
+        flip(&blob);
+        let bad = digest(&blob);
+        let model = link.to_str().unwrap();
+        let ran = ask(&shell, &["-m", model]);
+        assert_eq!((ran.code, ran.out()), (Some(4), ""), "{name}: {}", ran.err);
+        assert!(ran.err.contains(&good) && ran.err.contains(&bad), "{name}: {}", ran.err);
+        assert!(ran.err.contains("`--allow-mismatch` uses it as it is"), "{}", ran.err);
+        let ran = ask(&shell, &["-m", model, "--allow-mismatch", "--receipt", "r.json"]);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+        assert!(ran.err.contains("note: let pass although it does not match"), "{}", ran.err);
+        let receipt = fs::read(shell.path().join("r.json")).unwrap();
+        let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+        assert_eq!(receipt["model"]["claims"][0]["match"], false);
+        assert_eq!(receipt["model"]["digest"], format!("sha256:{bad}"));
+    }
+}
+
+#[test]
+fn a_file_that_changes_under_way_ends_with_an_error() {
+    let test = "a_file_that_changes_under_way_ends_with_an_error";
+    let Some(source) = shell::tiny(test, "qwen2-plain") else { return };
+    let changes: [Change<'_>; 4] = [
+        ("written to", &flip),
+        ("cut by a byte", &|path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        }),
+        ("cut to nothing", &|path| {
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
+        }),
+        ("replaced", &|path| {
+            let next = path.with_extension("new");
+            fs::copy(path, &next).unwrap();
+            fs::rename(next, path).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        for json in [false, true] {
+            let shell = Shell::new();
+            let copy = shell.path().join("modelo.gguf");
+            fs::copy(&source, &copy).unwrap();
+            let args = ["chat", "-m", "modelo.gguf", "--max-tokens", "3", "--seed", "7"];
+            let args = [&args[..], if json { &["--json"] } else { &[] }].concat();
+            let mut child = shell.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all("¿hola?\n".as_bytes()).unwrap();
+            // The answer is there: the model is open and has been read.
+            child.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+            thread::sleep(Duration::from_millis(300));
+            change(&copy);
+            stdin.write_all("¿sigues ahí?\n".as_bytes()).unwrap();
+            drop(stdin);
+            let ran = shell::finish(child);
+            assert_eq!((ran.code, ran.signal), (Some(4), None), "{name}: {}", ran.err);
+            let cut = "error: the model file was cut short while it was in use\n";
+            let said = ran.err.contains("changed or was replaced while it was in use")
+                || ran.err.ends_with(cut);
+            assert!(said, "{name}: {}", ran.err);
+            // What is left on stdout is the rest of the first answer, and no second one.
+            let out = String::from_utf8_lossy(&ran.out);
+            let answers = out.lines().filter(|line| line.contains("\"finish\"")).count();
+            assert!(answers <= usize::from(json), "{name}: {out}");
+        }
+    }
+}
