@@ -34,6 +34,8 @@ pub enum Kind {
         /// The layer, if the line stands in a repeated block.
         layer: Option<u32>,
     },
+    /// What may come next cannot be said, or is nothing.
+    Constraint,
     /// Keys and values of earlier positions are no longer there to go back to.
     Forgotten,
     /// A saved session is damaged, cut, or of another model.

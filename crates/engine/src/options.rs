@@ -40,6 +40,12 @@ pub struct Options {
     pub stop: Vec<String>,
     /// Whether a model that can think aloud does; `None` leaves it to its template.
     pub thinking: Option<bool>,
+    /// Most tokens of thought; a model that has not ended its thought by then is made to. `None`
+    /// is no limit of its own.
+    pub thinking_tokens: Option<usize>,
+    /// Tells how likely each token of the reply was, with so many of the likeliest beside it;
+    /// `None` tells nothing.
+    pub logprobs: Option<usize>,
     /// The date a template may ask for, `YYYY-MM-DD`; `None` is today in UTC, and the reply then
     /// carries it.
     pub date: Option<String>,
@@ -52,6 +58,9 @@ pub struct Options {
 
 /// Longest deadline; beyond it the clock itself would overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Most tokens of the list beside each token of a reply.
+const MOST_ALTERNATIVES: usize = 100;
 
 impl Default for Options {
     fn default() -> Options {
@@ -69,6 +78,8 @@ impl Default for Options {
             max_tokens: 1024,
             stop: Vec::new(),
             thinking: None,
+            thinking_tokens: None,
+            logprobs: None,
             date: None,
             deadline: None,
             block: BLOCK,
@@ -109,6 +120,8 @@ impl Options {
         "max_tokens",
         "stop",
         "thinking",
+        "thinking_tokens",
+        "logprobs",
         "date",
         "deadline",
         "block",
@@ -122,9 +135,8 @@ impl Options {
                 let form = match key {
                     "logit_bias" => "pairs `id:value`, as in 42:-1.5",
                     "deadline" => "seconds, a year at the most",
-                    "top_k" | "repeat_last_n" | "seed" | "max_tokens" | "block" => {
-                        "a whole number from 0"
-                    }
+                    "top_k" | "repeat_last_n" | "seed" | "max_tokens" | "block"
+                    | "thinking_tokens" | "logprobs" => "a whole number from 0",
                     _ => "a number",
                 };
                 Error::new(Kind::Request, format!("option `{key}` must be {form}"))
@@ -142,6 +154,8 @@ impl Options {
             "seed" => self.seed = Some(read(key, value)?),
             "max_tokens" => self.max_tokens = read(key, value)?,
             "block" => self.block = read(key, value)?,
+            "thinking_tokens" => self.thinking_tokens = Some(read(key, value)?),
+            "logprobs" => self.logprobs = Some(read(key, value)?),
             "stop" => self.stop.push(value.to_owned()),
             "date" => self.date = Some(value.to_owned()),
             "deadline" => {
@@ -213,6 +227,9 @@ impl Options {
         if !(1..=4096).contains(&self.block) {
             return bad("block", "from 1 to 4096");
         }
+        if self.logprobs.is_some_and(|n| n > MOST_ALTERNATIVES) {
+            return bad("logprobs", &format!("from 0 to {MOST_ALTERNATIVES}"));
+        }
         if self.deadline.is_some_and(|time| time > LONGEST) {
             return bad("deadline", "a year or less");
         }
@@ -250,6 +267,7 @@ mod tests {
             ("presence_penalty", Options { presence_penalty: f32::INFINITY, ..base() }),
             ("max_tokens", Options { max_tokens: 0, ..base() }),
             ("block", Options { block: 0, ..base() }),
+            ("logprobs", Options { logprobs: Some(101), ..base() }),
             ("deadline", Options { deadline: Some(Duration::MAX), ..base() }),
             ("date", Options { date: Some("2025-02-29".into()), ..base() }),
             ("date", Options { date: Some("99999999999999999999".into()), ..base() }),

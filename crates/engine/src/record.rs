@@ -117,6 +117,9 @@ fn settings(options: &Options, mode: Mode, kv: KvType) -> BTreeMap<String, Setti
     if let Some(thinking) = options.thinking {
         out.insert("thinking", thinking.into());
     }
+    if let Some(most) = options.thinking_tokens {
+        out.insert("thinking_tokens", most.into());
+    }
     if let Some(date) = &options.date {
         // 20261129 for 2026-11-29: a number, since receipts hold no free text.
         let digits = date.bytes().filter(u8::is_ascii_digit);

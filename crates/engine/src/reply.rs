@@ -14,8 +14,10 @@ use zeroize::Zeroize;
 
 use crate::{
     claim,
+    constraint::{Constraint, Follow, Mask},
     digest::Digests,
     error::{Error, Kind, guarded},
+    likelihood::{Row, TokenScore},
     model::Model,
     options::Options,
     prompt::{Mode, Prompt, Request},
@@ -87,6 +89,13 @@ pub struct Reply {
     /// How keys and values were stored.
     #[serde(serialize_with = "crate::session::kv_word")]
     pub kv: KvType,
+    /// How likely each token was, thought and end included; empty unless
+    /// [`Options::logprobs`] asks for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logprobs: Vec<TokenScore>,
+    /// Whether a constraint was in force and the reply is complete by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<bool>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// Time and memory.
@@ -102,6 +111,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         self.text.zeroize();
         self.reasoning.zeroize();
+        self.logprobs.fill(TokenScore { id: 0, logprob: 0.0, masked: 0.0, top: Vec::new() });
     }
 }
 
@@ -123,11 +133,39 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Whether thoughts of this model stand between tags.
+    fn thinks(&self) -> bool {
+        self.template().is_some_and(|text| text.contains("</think>"))
+    }
+
+    /// Whether the prompt itself opens the tag of a thought.
+    pub(crate) fn opens_thought(&self, prompt: &Prompt) -> bool {
+        // The template may do so; a message that ends in the tag's letters does not.
+        let tail = prompt.text.trim_end();
+        let data = prompt.content.iter().any(|range| range.end >= tail.len());
+        prompt.mode == Mode::Chat && self.thinks() && !data && tail.ends_with("<think>")
+    }
+}
+
 impl Session {
     /// Answers a request; what the session already holds of its prompt is not read again.
     pub fn reply(
         &mut self,
         request: &Request,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
+        self.reply_within(request, None, stop, sink)
+    }
+
+    /// The same, where `constraint` says token by token what the answer may be. It does not hold
+    /// for what the model thinks before. A reply that ends early is cut and says so in
+    /// [`Reply::complete`].
+    pub fn reply_within(
+        &mut self,
+        request: &Request,
+        constraint: Option<&mut dyn Constraint>,
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
@@ -139,7 +177,7 @@ impl Session {
                 ControlFlow::Break(())
             })
         };
-        let reply = guarded(|| self.answer(request, stop, &mut shielded));
+        let reply = guarded(|| self.answer(request, constraint, stop, &mut shielded));
         match panic {
             Some(payload) => resume_unwind(payload),
             None => reply,
@@ -149,6 +187,7 @@ impl Session {
     fn answer(
         &mut self,
         request: &Request,
+        constraint: Option<&mut dyn Constraint>,
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
@@ -169,11 +208,13 @@ impl Session {
         }
         self.set_anchor()?;
         // The last token of the prompt gives the first logits; from here on nothing is lost.
-        let mut run = Run::new(&model, &options, &prompt, seed, self.context())?;
-        let mut next = fresh[fresh.len() - 1];
+        let mut run = Run::new(&model, &options, &prompt, seed, self.context(), constraint)?;
+        let mut next = Wiped::new(model.0.lock_memory);
+        next.push(fresh[fresh.len() - 1]);
         let mut prefill = None;
         let finish = loop {
-            let logits = match self.feed(&[next], Want::Last, &stop) {
+            let (position, context) = (self.position() + next.len(), self.context());
+            let logits = match self.feed(&next, Want::Last, &stop) {
                 Ok(logits) => logits,
                 Err(error) => match (error.kind(), prefill) {
                     (Kind::Cancelled, Some(_)) => break Finish::Cancelled,
@@ -185,9 +226,8 @@ impl Session {
                 prefill = Some(began.elapsed());
                 model.prompt_read();
             }
-            next = run.pick(logits);
-            let finish = run.push(next, sink, self.position(), self.context())?;
-            if run.stream.refused() {
+            let finish = run.advance(logits, &mut next, sink, position, context)?;
+            if run.stream.refused() || next.refused() {
                 return Err(model.no_memory());
             }
             if let Some(finish) = finish {
@@ -237,7 +277,7 @@ struct End {
 }
 
 /// One reply in the making.
-struct Run<'a> {
+struct Run<'a, 'c> {
     sampler: Sampler,
     decoder: recinto_tokenizer::Decoder<'a>,
     stream: Stream<'a>,
@@ -246,24 +286,42 @@ struct Run<'a> {
     max_tokens: usize,
     history: Wiped<u32>,
     output: Wiped<u32>,
+    guide: Option<Guide<'c>>,
+    thinking_tokens: Option<usize>,
+    /// Tokens of thought so far.
+    thought: usize,
+    most: Option<usize>,
+    scores: Vec<TokenScore>,
 }
 
-impl<'a> Run<'a> {
+/// A constraint in force.
+struct Guide<'c> {
+    constraint: &'c mut dyn Constraint,
+    mask: Mask,
+    /// Ids of which the model may open a thought before the answer.
+    open: Option<u32>,
+    complete: bool,
+}
+
+impl<'a, 'c> Run<'a, 'c> {
     fn new(
         model: &'a Model,
         options: &'a Options,
         prompt: &Prompt,
         seed: u64,
         context: usize,
-    ) -> Result<Run<'a>, Error> {
+        constraint: Option<&'c mut dyn Constraint>,
+    ) -> Result<Run<'a, 'c>, Error> {
         let tokenizer = model.tokenizer();
         let tags = [tokenizer.find("<think>"), tokenizer.find("</think>")];
-        let named = model.template().is_some_and(|text| text.contains("</think>"));
-        let tagged = prompt.mode == Mode::Chat && named;
-        // The template may open the tag itself; a message that ends in its letters does not.
-        let tail = prompt.text.trim_end();
-        let data = prompt.content.iter().any(|range| range.end >= tail.len());
-        let opened = !data && tail.ends_with("<think>");
+        let tagged = prompt.mode == Mode::Chat && model.thinks();
+        let opened = model.opens_thought(prompt);
+        let guide = constraint.map(|constraint| Guide {
+            constraint,
+            mask: Mask::new(model.program().vocabulary),
+            open: tags[0].filter(|_| tagged && !opened && options.thinking == Some(true)),
+            complete: false,
+        });
         let lock = model.0.lock_memory;
         let (mut history, mut output) = (Wiped::new(lock), Wiped::new(lock));
         let most = options.max_tokens.min(context);
@@ -279,11 +337,98 @@ impl<'a> Run<'a> {
             max_tokens: options.max_tokens,
             history,
             output,
+            guide,
+            thinking_tokens: options.thinking_tokens.filter(|_| tagged),
+            thought: 0,
+            most: options.logprobs,
+            scores: Vec::new(),
         })
     }
 
-    fn pick(&mut self, logits: &mut [f32]) -> u32 {
-        self.sampler.pick(logits, &self.history, self.history.len())
+    /// Picks a token, takes it and whatever must follow it; `next` is what is to be fed then.
+    /// The reason to end, if there is one. `position` is that of the token that is picked.
+    fn advance(
+        &mut self,
+        logits: &mut [f32],
+        next: &mut Wiped<u32>,
+        sink: &mut Sink<'_>,
+        position: usize,
+        context: usize,
+    ) -> Result<Option<Finish>, Error> {
+        next.clear();
+        let id = self.pick(logits)?;
+        next.push(id);
+        let thinking = self.stream.reasoning_open();
+        let mut ended = self.push(id, sink, position, context)?;
+        if ended.is_some() {
+            if let Some(guide) = self.guide.as_mut().filter(|_| ended == Some(Finish::End)) {
+                guide.complete = !thinking;
+            }
+            return Ok(ended);
+        }
+        let follow = match &mut self.guide {
+            Some(guide) if guide.open == Some(id) => Follow::default(),
+            Some(guide) if !thinking => guide.constraint.commit(id)?,
+            _ => self.over_budget(),
+        };
+        if let Some(guide) = &mut self.guide {
+            guide.open = None;
+        }
+        for id in &follow.forced {
+            ended = self.push(*id, sink, position + next.len(), context)?;
+            next.push(*id);
+            if ended.is_some() {
+                return Ok(ended);
+            }
+        }
+        if follow.complete {
+            if let Some(guide) = &mut self.guide {
+                guide.complete = true;
+            }
+            self.flush(sink);
+            ended = Some(Finish::End);
+        }
+        Ok(ended)
+    }
+
+    /// The next token, of those that are allowed.
+    fn pick(&mut self, logits: &mut [f32]) -> Result<u32, Error> {
+        let mut masked = None;
+        if let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.reasoning_open()) {
+            guide.mask.clear();
+            guide.constraint.allowed(&mut guide.mask)?;
+            if let Some(open) = guide.open {
+                guide.mask.insert(open);
+            }
+            if guide.mask.is_empty() {
+                let what = "no token of the vocabulary fits what was asked for";
+                return Err(Error::new(Kind::Constraint, what)
+                    .hint("the grammar needs text that this vocabulary cannot write"));
+            }
+            masked = Some(&guide.mask);
+        }
+        let row = self.most.map(|most| (Row::new(logits, masked, most), logits.to_vec()));
+        if let Some(mask) = masked {
+            mask.apply(logits);
+        }
+        let id = self.sampler.pick(logits, &self.history, self.history.len());
+        if let Some((row, mut logits)) = row {
+            self.scores.push(row.of(id, logits[id as usize]));
+            logits.zeroize();
+        }
+        Ok(id)
+    }
+
+    /// What must follow when the model has thought for as long as it may.
+    fn over_budget(&mut self) -> Follow {
+        self.thought += usize::from(self.stream.reasoning_open());
+        let over = self.thinking_tokens.is_some_and(|most| self.thought >= most);
+        match self.tags[1] {
+            Some(close) if over && self.stream.reasoning_open() => {
+                Follow { forced: vec![close], complete: false }
+            }
+            _ => Follow::default(),
+        }
     }
 
     /// Takes a picked token; the reason to end, if there is one.
@@ -375,6 +520,8 @@ impl<'a> Run<'a> {
             options,
             mode: prompt.mode,
             kv,
+            logprobs: self.scores,
+            complete: self.guide.map(|guide| guide.complete),
             notes,
             times,
             digests,

@@ -17,6 +17,10 @@ fn close_to_the_library() {
         assert!((f64::from(math::exp(x)) / want - 1.0).abs() < 2.5e-7, "exp {x}");
         let x = (t * 10.0) as f32;
         assert!((f64::from(math::tanh(x)) - f64::from(x).tanh()).abs() < 3e-7, "tanh {x}");
+        let x = t * 700.0;
+        assert!((math::exp_f64(x) / x.exp() - 1.0).abs() < 1e-15, "exp_f64 {x}");
+        let x = (t * 40.0).exp();
+        assert!((math::ln(x) - x.ln()).abs() <= 8e-16 * x.ln().abs().max(0.1), "ln {x}");
         for reach in [1.0, 10.0, 1e3, 1e6] {
             let x = t * reach;
             assert!((math::sin(x) - x.sin()).abs() < 1e-15, "sin {x}");
@@ -59,4 +63,18 @@ fn bits_are_those_of_revision_one() {
         mix(math::cos(x * 0.77).to_bits());
     }
     assert_eq!(sum, 0x00a0_39db_3a5a_92d0, "{sum:#x}");
+}
+
+#[test]
+fn logarithms_and_powers_at_their_ends() {
+    for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(math::ln(x).is_nan(), "{x}");
+    }
+    assert_eq!((math::ln(1.0), math::exp_f64(0.0)), (0.0, 1.0));
+    for x in [f64::MIN_POSITIVE, f64::MIN_POSITIVE / 1024.0, f64::MAX, 1.0 + f64::EPSILON] {
+        assert!((math::ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs(), "ln {x}");
+    }
+    assert!(math::exp_f64(f64::NAN).is_nan());
+    assert_eq!(math::exp_f64(f64::INFINITY), f64::INFINITY);
+    assert_eq!(math::exp_f64(f64::NEG_INFINITY), 0.0);
 }

@@ -111,3 +111,59 @@ pub fn cos(x: f64) -> f64 {
         _ => sin_small(r),
     }
 }
+
+/// Natural logarithm in f64 of a finite positive number; NaN for all others.
+///
+/// `x = m · 2ᵉ` with `m` within a factor √2 of 1, and `ln m = 2·artanh((m − 1)/(m + 1))` by its
+/// series.
+pub fn ln(x: f64) -> f64 {
+    if !(x > 0.0 && x.is_finite()) {
+        return f64::NAN;
+    }
+    // Numbers below the normal range are brought into it first.
+    let (x, below) = if x < f64::MIN_POSITIVE { (x * (1u64 << 54) as f64, 54) } else { (x, 0) };
+    let bits = x.to_bits();
+    let mut exponent = (bits >> 52) as i32 - 1023 - below;
+    let mut m = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
+    if m > std::f64::consts::SQRT_2 {
+        m *= 0.5;
+        exponent += 1;
+    }
+    let s = (m - 1.0) / (m + 1.0);
+    let s2 = s * s;
+    // |s| ≤ 0.1716: the term after the last is below 2⁻⁵⁵ of the first.
+    let mut p = 1.0 / 21.0;
+    for k in (0..10).rev() {
+        p = f64::mul_add(p, s2, 1.0 / f64::from(2 * k + 1));
+    }
+    f64::mul_add(f64::from(exponent), std::f64::consts::LN_2, 2.0 * s * p)
+}
+
+/// `e^x` in f64: infinity above 709, zero below −708.
+pub fn exp_f64(x: f64) -> f64 {
+    if x.is_nan() {
+        return x;
+    }
+    if x > 709.0 {
+        return f64::INFINITY;
+    }
+    if x < -708.0 {
+        return 0.0;
+    }
+    // ln 2 in two parts; the first has 32 significant bits, so that n · LN2_HI is exact.
+    const LN2_HI: f64 = 2_977_044_471.0 / 4_294_967_296.0;
+    // What the constant of the library leaves out of ln 2 is in the second as well.
+    const LN2_LO: f64 = (std::f64::consts::LN_2 - LN2_HI) + 2.319_046_813_846_3e-17;
+    let shifted = x.mul_add(std::f64::consts::LOG2_E, MAGIC64);
+    let n = shifted - MAGIC64;
+    let r = n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, x));
+    // Taylor on |r| ≤ ln(2)/2: the fourteenth term is below 2⁻⁵³.
+    let mut p = 1.0;
+    for k in (1..=13).rev() {
+        p = f64::mul_add(p, r / f64::from(k), 1.0);
+    }
+    // In two steps, so that neither power leaves the normal range.
+    let n = n as i64;
+    let power = |n: i64| f64::from_bits(((n + 1023) as u64) << 52);
+    p * power(n / 2) * power(n - n / 2)
+}
