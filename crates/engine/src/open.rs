@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use recinto_kernels::Level;
 
+use crate::session::SessionOptions;
+
 /// How a model is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -28,6 +30,12 @@ pub struct OpenOptions {
     /// missing. `None`, the default, reads none and writes none: the library writes no file that
     /// nobody asked for.
     pub digest_cache: Option<PathBuf>,
+    /// The session that is meant to be made: its memory is asked for together with the weights',
+    /// before they are loaded. Any other can be made as well.
+    pub session: SessionOptions,
+    /// Open the model even if it does not fit in the memory that is free (see
+    /// [`Need`](crate::Need)): mapped weights are then read from the disk again and again.
+    pub any_size: bool,
 }
 
 /// Where the weights lie while the model is used.

@@ -13,7 +13,7 @@ use recinto_receipt::{
 };
 
 use crate::{
-    digest::Digests,
+    digest::{self, Digests},
     model::{Model, VERSION},
     options::Options,
     prompt::Mode,
@@ -44,11 +44,12 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
         schema: SCHEMA,
         model: ModelRecord {
             asked: model.0.name.clone(),
-            file: model.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            size: model.file().bytes().len() as u64,
+            file: digest::name_of(model.path()),
+            size: model.file().size(),
             digest: made.digests.weights,
             digest_origin: Some(made.digests.weights_origin),
             weights: Some(made.digests.weights_held),
+            shards: made.digests.shards.clone(),
         },
         architecture: Architecture {
             name: program.name.clone(),
@@ -66,6 +67,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             object: made.digests.engine,
         },
         template: made.digests.template.filter(|_| made.mode == Mode::Chat),
+        tokenizer: Some(made.digests.tokenizer),
         options: settings(made.options, made.mode, made.kv),
         input: sha256_ids(made.prompt),
         output: Output { ids: sha256_ids(made.output), text: sha256(made.text.as_bytes()) },

@@ -16,7 +16,8 @@ pub struct Local {
 
 impl Local {
     /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
-    /// pinning and verifying goes before what `options` says; sessions are as `settings` has them.
+    /// pinning and verifying goes before what `options` says; sessions store keys and values as
+    /// `settings` has it and have the context that `options` asks for.
     ///
     /// # Errors
     ///
@@ -31,10 +32,11 @@ impl Local {
             pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
             verify: settings.verify.as_ref().map_or(options.verify, |s| s.value),
             name: Some(name.clone()),
+            session: settings.session(options.session.context),
             ..options
         };
         let model = Model::open(&path, &options)?;
-        Ok(Local { model, name, path, session: settings.session(None) })
+        Ok(Local { model, name, path, session: options.session })
     }
 
     /// The same with sessions made by `options`.

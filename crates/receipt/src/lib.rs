@@ -15,7 +15,7 @@ pub use digest::Digest;
 pub use error::{Error, Kind};
 pub use hasher::{Hasher, sha256, sha256_ids, sha256_read, sha256_until};
 pub use record::{
-    Architecture, Engine, Finish, Held, Model, Origin, Output, Receipt, SCHEMA, Source, Times,
-    Usage,
+    Architecture, Engine, Finish, Held, Model, Origin, Output, Receipt, SCHEMA, Shard, Source,
+    Times, Usage, of_files,
 };
 pub use setting::{Setting, Word};

@@ -390,7 +390,7 @@ fn pieces_without_a_row_are_never_made() {
         let said = tokenizer.notes().iter().filter(|note| note.contains("no row"));
         assert_eq!(said.count(), notes, "{rows} rows: {:?}", tokenizer.notes());
         let text = "palabra <image> ñ";
-        let content = ids(&tokenizer, text, &[0..text.len()]);
+        let content = ids(&tokenizer, text, std::slice::from_ref(&(0..text.len())));
         assert!(content.iter().all(|id| (*id as usize) < rows), "{rows} rows: {content:?}");
         assert_eq!(tokenizer.decode(&content).unwrap(), text, "{rows} rows");
         // In scaffold the mark keeps its id: as text it would be read wrongly.

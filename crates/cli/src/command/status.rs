@@ -130,6 +130,8 @@ struct Opened<'a> {
     engine: Engine,
     digests: &'a Digests,
     mode: recinto_engine::Mode,
+    /// What the file does not say and its arch file assumes.
+    architecture_notes: &'a [String],
     /// What is unusual about the vocabulary.
     tokenizer_notes: &'a [String],
     first_token_ms: f64,
@@ -153,12 +155,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Ok((local, reply)) => {
             let facts = local.model().facts();
             let notes = local.model().tokenizer().notes();
+            let assumed = &local.model().program().notes;
             if args.output.json {
                 let opened = Opened {
                     facts: &facts,
                     engine: Engine::of(&facts),
                     digests: &reply.digests,
                     mode: reply.mode,
+                    architecture_notes: assumed,
                     tokenizer_notes: notes,
                     first_token_ms: reply.times.prefill_ms,
                 };
@@ -166,7 +170,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &chosen, &facts, notes, &reply)?;
+                model_lines(&mut screen, &chosen, &facts, [assumed, notes], &reply)?;
             }
             receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
@@ -210,7 +214,7 @@ fn model_lines(
     screen: &mut Screen,
     chosen: &Chosen,
     facts: &Facts,
-    notes: &[String],
+    [assumed, notes]: [&[String]; 2],
     reply: &Reply,
 ) -> Result<(), Failure> {
     let of = |row: &Row, default: &str| match row.value {
@@ -228,8 +232,13 @@ fn model_lines(
         Some(digest) => digest.to_string(),
         None => "none: texts are continued as they stand".into(),
     };
+    let files = match facts.files {
+        1 => String::new(),
+        n => format!(" in {n} files"),
+    };
+    let need = &facts.need;
     let rows = [
-        ("file", format!("{} ({:.1} MiB)", facts.path.display(), mib(facts.bytes))),
+        ("file", format!("{} ({:.1} MiB{files})", facts.path.display(), mib(facts.bytes))),
         (
             "architecture",
             format!(
@@ -252,6 +261,21 @@ fn model_lines(
                 digests.weights_held.name()
             ),
         ),
+        (
+            "memory",
+            format!(
+                "{:.0} MiB: weights {:.0} ({}), keys and values {:.0} ({} positions as {}), \
+                 buffers {:.0}, vocabulary {:.0}",
+                mib(need.sum()),
+                mib(need.weights),
+                need.held.name(),
+                mib(need.keys_values),
+                need.positions,
+                need.kv.name(),
+                mib(need.buffers),
+                mib(need.vocabulary)
+            ),
+        ),
         ("arch text", digests.architecture.to_string()),
         ("engine code", digests.engine.to_string()),
         ("template", template),
@@ -265,10 +289,13 @@ fn model_lines(
     ];
     for (name, value) in rows {
         screen.row(&format!("{name:<13} {value}"))?;
-        if name == "tokenizer" {
-            for note in notes {
-                screen.row(&format!("  note        {note}"))?;
-            }
+        let notes = match name {
+            "architecture" => assumed,
+            "tokenizer" => notes,
+            _ => &[],
+        };
+        for note in notes {
+            screen.row(&format!("  note        {note}"))?;
         }
     }
     Ok(())

@@ -69,6 +69,7 @@ impl ModelArgs {
             threads,
             level,
             lock_memory,
+            any_size,
             pin,
             verify,
             kv,
@@ -100,7 +101,12 @@ impl ModelArgs {
         if let Some(path) = env_file {
             give("--env-file", path.into());
         }
-        for (flag, set) in [("--no-env-file", *no_env_file), ("--lock-memory", *lock_memory)] {
+        let marks = [
+            ("--no-env-file", *no_env_file),
+            ("--lock-memory", *lock_memory),
+            ("--any-size", *any_size),
+        ];
+        for (flag, set) in marks {
             if set {
                 out.push(flag.into());
             }
