@@ -9,11 +9,14 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(file) => walk(&file),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
+    // No file is a set of shards with itself.
+    assert!(File::from_shards(vec![bytes.to_vec(); 2]).is_err());
 });
 
 fn walk(file: &File) {
-    let data = file.data_range();
-    assert!(data.start <= data.end && data.end == file.bytes().len());
+    let shard = &file.shards()[0];
+    let data = shard.data_range();
+    assert!(data.start <= data.end && data.end == shard.bytes().len());
     let metadata = file.metadata();
     for (name, value) in metadata.iter() {
         assert!(metadata.get(name).is_some());

@@ -53,9 +53,14 @@ impl ArchFile {
         &self.name
     }
 
-    /// The `general.architecture` that it serves.
+    /// The `general.architecture` that it serves, in its own spelling.
     pub fn serves(&self) -> &str {
-        &self.ast.serves
+        self.ast.serves.first().map_or("", String::as_str)
+    }
+
+    /// Whether it serves models that call their architecture `stated`, in any spelling.
+    pub fn answers_to(&self, stated: &str) -> bool {
+        self.ast.serves.iter().any(|name| name == stated)
     }
 
     /// The text, byte for byte.
@@ -78,34 +83,33 @@ impl ArchFile {
     }
 
     /// Whether the model's architecture and all conditions after `when` hold; an error says which
-    /// does not.
-    pub(crate) fn matches(&self, model: &File) -> Result<(), Error> {
+    /// does not. Gives the architecture as the model spells it: the prefix of its keys.
+    pub(crate) fn matches<'m>(&self, model: &'m File) -> Result<&'m str, Error> {
         let stated = architecture(model.metadata())?;
-        if stated != self.ast.serves {
-            let what = format!(
-                "{} serves `{}`, and the model says it is `{stated}`",
-                self.file, self.ast.serves
-            );
+        if !self.answers_to(stated) {
+            let serves = self.ast.serves.join("`, `");
+            let what =
+                format!("{} serves `{serves}`, and the model says it is `{stated}`", self.file);
             return Err(Error::new(Kind::NoMatch, what));
         }
         for when in &self.ast.when {
-            if self.holds(when, model) == when.absent {
+            if self.holds(when, model, stated) == when.absent {
                 let state = if when.absent { "absent or 0" } else { "present" };
                 let what = format!("{} serves models with `{}` {state}", self.file, when.name);
                 return Err(Error::new(Kind::NoMatch, what));
             }
         }
-        Ok(())
+        Ok(stated)
     }
 
     /// Whether the tensor is there, or the key, other than 0 and false.
-    fn holds(&self, when: &When, model: &File) -> bool {
+    fn holds(&self, when: &When, model: &File, stated: &str) -> bool {
         let name = &when.name;
         let tensors = [name.clone(), format!("{name}.weight"), format!("blk.0.{name}.weight")];
         if tensors.iter().any(|name| model.find(name).is_some()) {
             return true;
         }
-        let key = format!("{}.{name}", self.ast.serves);
+        let key = format!("{stated}.{name}");
         let value = model.metadata().get(&key).or_else(|| model.metadata().get(name));
         value.is_some_and(|v| v.as_f64() != Some(0.0) && v.as_bool() != Some(false))
     }
@@ -146,7 +150,7 @@ struct Entry {
     origin: Origin,
     replaces_built_in: bool,
     /// What the text says it serves, even if the rest of it is broken.
-    serves: Option<String>,
+    serves: Vec<String>,
     file: Result<ArchFile, Error>,
 }
 
@@ -201,8 +205,8 @@ impl Archs {
         let replaces_built_in = built_in && origin != Origin::BuiltIn;
         let text = bytes.and_then(|bytes| text(name, bytes));
         let serves = match &text {
-            Ok(text) => parse::serves(text).map(str::to_owned),
-            Err(_) => None,
+            Ok(text) => parse::serves(text).into_iter().map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
         };
         let file = text.and_then(|text| ArchFile::new(name, &text, origin.clone()));
         let entry = Entry { origin, replaces_built_in, serves, file };
@@ -213,7 +217,7 @@ impl Archs {
     pub fn list(&self) -> impl Iterator<Item = Listed<'_>> {
         self.entries.iter().map(|(name, entry)| Listed {
             name,
-            serves: entry.serves.as_deref(),
+            serves: entry.serves.first().map(String::as_str),
             origin: &entry.origin,
             replaces_built_in: entry.replaces_built_in,
             error: entry.file.as_ref().err(),
@@ -258,16 +262,16 @@ impl Archs {
         let (mut found, mut reasons) = (Vec::new(), Vec::new());
         for (name, entry) in &self.entries {
             let file = match &entry.file {
-                Ok(file) if file.serves() == stated => file,
+                Ok(file) if file.answers_to(stated) => file,
                 Ok(_) => continue,
                 // A broken file may have been meant for this model: nothing takes its place.
-                Err(error) if name == stated || entry.serves.as_deref() == Some(stated) => {
+                Err(error) if name == stated || entry.serves.iter().any(|s| s == stated) => {
                     return Err(error.clone());
                 }
                 Err(_) => continue,
             };
             match file.matches(model) {
-                Ok(()) => found.push(file),
+                Ok(_) => found.push(file),
                 Err(error) => reasons.push(error.message().to_owned()),
             }
         }

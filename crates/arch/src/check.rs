@@ -144,6 +144,13 @@ impl<'a> Checker<'a> {
             let what = "`refuse` takes one reason in double quotes";
             return Err(self.source.error(Kind::Syntax, span, what));
         }
+        let pair = |given: &[(Option<String>, Expr)]| {
+            matches!(given, [(None, _), (None, Expr { node: Node::Text(_), .. })])
+        };
+        if name == "assume" && !pair(given) {
+            let what = "`assume` takes a value, then one reason in double quotes";
+            return Err(self.source.error(Kind::Syntax, span, what));
+        }
         let mut seen = HashSet::new();
         for (place, (argument, _)) in given.iter().enumerate() {
             let argument = match argument {
@@ -333,7 +340,7 @@ impl<'a> Checker<'a> {
                 None => fault = fault.or(Some((e.span, Some(name)))),
             },
             Node::Whole(_) | Node::Float(_) | Node::Negative(_) | Node::Binary(..) => {}
-            Node::Call(name, _) if name != "pattern" && name != "refuse" => {}
+            Node::Call(name, _) if !["pattern", "refuse", "assume"].contains(&name.as_str()) => {}
             _ => fault = fault.or(Some((e.span, None))),
         });
         match fault {

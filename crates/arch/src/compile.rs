@@ -41,11 +41,11 @@ pub struct Options {
 pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Program, Error> {
     let (source, ast) = (arch.source(), arch.ast());
     let metadata = file.metadata();
-    let prefix = format!("{}.", ast.serves);
-    arch.matches(file)?;
+    let stated = arch.matches(file)?;
+    let prefix = format!("{stated}.");
     let layers = keys::sane(metadata, &prefix)?;
     let allowed_keys = unread_keys(source, ast, file, &prefix, options)?;
-    let scope = Scope::new(source, ast, metadata, layers)?;
+    let scope = Scope::new(source, ast, metadata, &prefix, layers)?;
     required(&scope, ast)?;
     let mut binder = Binder {
         scope,
@@ -75,7 +75,12 @@ pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Progra
         let what = format!("{width} logits for {vocabulary} rows of the embedding table");
         return Err(source.error(Kind::Shape, span, what));
     }
-    let Binder { mut instructions, ropes, caches, widths, .. } = binder;
+    let Binder { scope, mut instructions, ropes, caches, widths, .. } = binder;
+    let mut notes = scope.notes.into_inner();
+    if stated != arch.serves() {
+        let serves = arch.serves();
+        notes.insert(0, format!("the file calls its architecture `{stated}`; it is `{serves}`"));
+    }
     let ops = instructions.iter_mut().map(|instruction| &mut instruction.op);
     let (slots, slot) = slots::assign(ops, &widths, kept);
     let cached: usize = caches.iter().map(|c| c.kv_heads * (c.key_dim + c.value_dim)).sum();
@@ -96,6 +101,7 @@ pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Progra
         vocabulary,
         context: metadata.get(&format!("{prefix}context_length")).and_then(Stored::as_u64),
         allowed_keys,
+        notes,
     })
 }
 

@@ -1,6 +1,9 @@
 //! Settles expressions: header values from the model file's metadata, tables by layer.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, hash_map::Entry},
+};
 
 use recinto_weights::{Metadata, Value as Stored};
 
@@ -59,6 +62,8 @@ pub(crate) struct Scope<'a> {
     pub layers: usize,
     ast: &'a Ast,
     values: HashMap<&'a str, Value>,
+    /// Reasons of what was assumed, each once.
+    pub notes: RefCell<Vec<String>>,
 }
 
 /// The running number of a block, inside it.
@@ -76,11 +81,11 @@ impl<'a> Scope<'a> {
         source: Source<'a>,
         ast: &'a Ast,
         metadata: Metadata<'a>,
+        prefix: &str,
         layers: usize,
     ) -> Result<Scope<'a>> {
-        let prefix = format!("{}.", ast.serves);
-        let values = HashMap::new();
-        let mut scope = Scope { source, metadata, prefix, layers, ast, values };
+        let (prefix, values, notes) = (prefix.to_owned(), HashMap::new(), RefCell::default());
+        let mut scope = Scope { source, metadata, prefix, layers, ast, values, notes };
         for header in &ast.header {
             let words = ast.is_selector(&header.name);
             let value = scope.form(&header.expr, words)?;
@@ -450,6 +455,16 @@ impl<'a> Scope<'a> {
             };
             return Err(self.error(span, reason));
         }
+        if name == "assume"
+            && let [(_, value), (_, Expr { node: Node::Text(reason), .. })] = arguments
+        {
+            let mut notes = self.notes.borrow_mut();
+            if !notes.contains(reason) {
+                notes.push(reason.clone());
+            }
+            drop(notes);
+            return self.eval(value, index);
+        }
         let mut given = HashMap::new();
         let names = arguments_of(name).unwrap_or(&[]);
         for (place, (argument, expr)) in arguments.iter().enumerate() {
@@ -543,6 +558,7 @@ pub(crate) fn arguments_of(name: &str) -> Option<&'static [&'static str]> {
         "sqrt" | "floor" | "pattern" => &["x"],
         "min" | "max" => &["a", "b"],
         "refuse" => &["reason"],
+        "assume" => &["value", "reason"],
         "linear" => &["factor", "magnitude"],
         "yarn" => &["factor", "original", "ext", "fast", "slow", "log", "attn", "magnitude"],
         _ => return None,
@@ -553,14 +569,14 @@ pub(crate) fn arguments_of(name: &str) -> Option<&'static [&'static str]> {
 pub(crate) fn required_arguments(name: &str) -> usize {
     match name {
         "linear" => 1,
-        "yarn" | "min" | "max" => 2,
+        "yarn" | "min" | "max" | "assume" => 2,
         _ => 1,
     }
 }
 
 /// Every function's name.
-pub(crate) const FUNCTIONS: [&str; 8] =
-    ["sqrt", "floor", "pattern", "min", "max", "linear", "yarn", "refuse"];
+pub(crate) const FUNCTIONS: [&str; 9] =
+    ["sqrt", "floor", "pattern", "min", "max", "linear", "yarn", "refuse", "assume"];
 
 fn scalar(stored: Stored) -> Option<Value> {
     match stored {

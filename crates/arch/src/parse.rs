@@ -11,12 +11,15 @@ use crate::{
 /// Limits on the parts of a file, far above any real one.
 const MAX_NAMES: usize = 256;
 const MAX_STEPS: usize = 1000;
+/// Bytes of an architecture's name, and spellings of one.
+const LONGEST: usize = 64;
+const SPELLINGS: usize = 8;
 
 /// A whole arch file.
 #[derive(Clone, Debug)]
 pub(crate) struct Ast {
-    /// The `general.architecture` that it serves.
-    pub serves: String,
+    /// The `general.architecture` that it serves, then other spellings of it.
+    pub serves: Vec<String>,
     pub when: Vec<When>,
     pub header: Vec<Header>,
     pub requires: Vec<Require>,
@@ -118,11 +121,12 @@ fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
     (1..).zip(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)))
 }
 
-/// Whether the line says `arch NAME`, for files whose other lines are broken.
-pub(crate) fn serves(text: &str) -> Option<&str> {
+/// The names of the line `arch NAME|NAME`, for files whose other lines are broken.
+pub(crate) fn serves(text: &str) -> Vec<&str> {
     let mut words = lines(text).map(|(_, line)| line.split_whitespace());
     let found = words.find_map(|mut w| (w.next() == Some("arch")).then(|| w.next())).flatten();
-    found.filter(|name| name.len() <= 64)
+    let names = found.unwrap_or_default().split('|');
+    names.filter(|name| !name.is_empty() && name.len() <= LONGEST).take(SPELLINGS).collect()
 }
 
 /// Reads a file; its byte order mark is already gone.
@@ -141,7 +145,7 @@ pub(crate) fn parse(source: Source) -> Result<Ast, Error> {
 struct Parser<'a> {
     source: Source<'a>,
     versioned: bool,
-    arch: Option<(String, Vec<When>)>,
+    arch: Option<(Vec<String>, Vec<When>)>,
     header: Vec<Header>,
     requires: Vec<Require>,
     skips: Vec<(String, Span)>,
@@ -253,11 +257,19 @@ impl<'a> Parser<'a> {
             return Err(self.error(Kind::Syntax, whole, "a second `arch` line"));
         }
         let mut words = Self::words(number, line).skip(1);
-        let Some((name, span)) = words.next() else {
+        let Some((names, span)) = words.next() else {
             return Err(self.error(Kind::Syntax, whole, "`arch` needs a name"));
         };
+        let names: Vec<String> = names.split('|').map(str::to_owned).collect();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if !name.chars().all(plain) || name.len() > 64 {
+        let sound =
+            |name: &String| !name.is_empty() && name.chars().all(plain) && name.len() <= LONGEST;
+        if names.len() > SPELLINGS {
+            let what =
+                format!("{} spellings of one architecture; at most {SPELLINGS}", names.len());
+            return Err(self.error(Kind::Limit, span, what));
+        }
+        if !names.iter().all(sound) {
             let what = "an architecture's name has letters, digits, `-` and `_`, 64 at most";
             return Err(self.error(Kind::Syntax, span, what));
         }
@@ -284,7 +296,7 @@ impl<'a> Parser<'a> {
                 return Err(self.error(Kind::Syntax, whole, what));
             }
         }
-        self.arch = Some((name.to_owned(), when));
+        self.arch = Some((names, when));
         Ok(())
     }
 

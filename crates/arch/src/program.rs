@@ -40,6 +40,8 @@ pub struct Program {
     pub context: Option<u64>,
     /// Keys that were let pass by name although no line reads them.
     pub allowed_keys: Vec<String>,
+    /// What the file does not say and the arch file assumes; one line each.
+    pub notes: Vec<String>,
 }
 
 impl Program {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Key, key, tiny, tiny_of};
+use common::{Key, key, tiny};
 use recinto_arch::{Archs, Kind, Options, compile};
 use recinto_testkit::gguf::Value;
 
@@ -262,14 +262,6 @@ fn experts_are_refused_when_the_file_is_chosen() {
     assert!(error.to_string().contains("expert_count"), "{error}");
     let error = archs.find(&tiny("mamba", &[], &[])).unwrap_err();
     assert!(error.to_string().contains("`mamba`"), "{error}");
-}
-
-#[test]
-fn gemma3_without_its_factor_is_refused() {
-    let archs = Archs::built_in();
-    let file = tiny_of("gemma3", 34, &[], &[]);
-    let error = compile(archs.find(&file).unwrap(), &file, &Options::default()).unwrap_err();
-    assert!(error.to_string().contains("rope.scaling.factor"), "{error}");
 }
 
 /// The whole text of an error, as house style has it.

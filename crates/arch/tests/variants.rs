@@ -276,6 +276,112 @@ fn gemma3_windows_and_bases() {
     }
 }
 
+/// Keys that files leave out, what is taken instead, and that it is said.
+#[test]
+fn what_gemma3_files_leave_out_is_assumed_aloud() {
+    let window = || key("attention.sliding_window", 8u32);
+    let far = || key("rope.freq_base", 1e6f32);
+    let near = || key("rope.freq_base_swa", 1e4f32);
+    let context = |n: u32| key("context_length", n);
+    let eps = "attention.layer_norm_rms_epsilon";
+    // Layers, keys, the factor of global layers, and what the notes name.
+    type Row = (&'static str, u32, Vec<Key>, f64, &'static [&'static str]);
+    let rows: [Row; 11] = [
+        ("all is there", 8, vec![far(), near()], 1.0, &[]),
+        ("bases", 8, vec![], 1.0, &["rope.freq_base is missing", "rope.freq_base_swa is missing"]),
+        (
+            "bases in the other spelling",
+            8,
+            vec![key("rope.global.freq_base", 1e6f32), key("rope.local.freq_base", 1e4f32)],
+            1.0,
+            &[],
+        ),
+        ("epsilon", 8, vec![far(), near(), (eps, None)], 1.0, &["layer_norm_rms_epsilon; 1e-6"]),
+        ("a short context", 8, vec![far(), near(), context(32768)], 1.0, &[]),
+        ("a long context", 8, vec![far(), near(), context(131072)], 8.0, &["rope.scaling.factor"]),
+        ("by its layers", 34, vec![far(), near(), context(8192)], 8.0, &["rope.scaling.factor"]),
+        (
+            "the factor is there",
+            34,
+            vec![far(), near(), context(131072), key("rope.scaling.factor", 4.0f32)],
+            4.0,
+            &[],
+        ),
+        (
+            "its old name",
+            34,
+            vec![far(), near(), context(131072), key("rope.scale_linear", 2.0f32)],
+            2.0,
+            &[],
+        ),
+        (
+            "none is wanted",
+            34,
+            vec![far(), near(), context(131072), key("rope.scaling.type", "none")],
+            1.0,
+            &[],
+        ),
+        ("nothing", 34, vec![(eps, None)], 8.0, &["1e-6", "1000000", "10000 for local", "factor"]),
+    ];
+    for (name, layers, mut keys, factor, says) in rows {
+        keys.push(window());
+        let program = program(&tiny_of("gemma3", layers, &keys, &[]));
+        let turns = turns(&program);
+        // The sixth layer is the first global one.
+        let scaled = [1.0 / factor, 1e6f64.powf(-0.5) / factor];
+        close(&program.ropes[turns[5]].frequencies, &scaled, name);
+        close(&program.ropes[turns[0]].frequencies, &[1.0, 1e4f64.powf(-0.5)], name);
+        let notes = &program.notes;
+        let said = |part: &&str| {
+            let words: Vec<&str> = part.split("; ").collect();
+            notes.iter().any(|note| words.iter().all(|word| note.contains(word)))
+        };
+        assert!(says.iter().all(said) && notes.len() == says.len(), "{name}: {notes:?}");
+    }
+}
+
+/// `arch NAME|NAME`: other spellings of one architecture, whose keys have the spelling as prefix.
+#[test]
+fn an_architecture_may_have_several_spellings() {
+    let text = "recinto-arch 1\narch gpt-oss|gptoss when not other\n\
+                dim = embedding_length\nskip *\nx = embed token_embd width=dim\n\
+                logits = linear x token_embd\noutput logits\n";
+    let origin = recinto_arch::Origin::BuiltIn;
+    let arch = recinto_arch::ArchFile::new("gpt-oss", text, origin).unwrap();
+    assert_eq!(arch.serves(), "gpt-oss");
+    let allow_keys = ["feed_forward_length", "attention.head_count", "attention.head_count_kv"];
+    let more = ["attention.key_length", "attention.value_length"];
+    let eps = ["attention.layer_norm_rms_epsilon"];
+    let allow_keys = allow_keys.iter().chain(&more).chain(&eps).map(|k| (*k).to_owned()).collect();
+    let options = Options { allow_keys };
+    for (name, notes) in [("gpt-oss", 0), ("gptoss", 1)] {
+        let program = compile(&arch, &tiny(name, &[], &[]), &options).unwrap();
+        assert_eq!((program.context, program.notes.len()), (Some(64), notes), "{name}");
+        assert!(program.notes.iter().all(|note| note.contains("`gptoss`; it is `gpt-oss`")));
+    }
+    let other = tiny("gptoss", &[key("other", 1u32)], &[]);
+    let error = compile(&arch, &other, &options).unwrap_err().to_string();
+    assert!(error.contains("with `other` absent"), "{error}");
+    let error = compile(&arch, &tiny("gptos", &[], &[]), &options).unwrap_err().to_string();
+    assert!(error.contains("serves `gpt-oss`, `gptoss`"), "{error}");
+    // Found in a folder, and a broken one still stands for its spellings.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mía.arch");
+    for (text, fine) in [(text.to_owned(), true), (text.replace("embed", "embeed"), false)] {
+        std::fs::write(&path, &text).unwrap();
+        let archs = Archs::with_dir(folder.path()).unwrap();
+        for name in ["gpt-oss", "gptoss"] {
+            let file = tiny(name, &[], &[]);
+            assert_eq!(archs.find(&file).is_ok(), fine, "{name}");
+        }
+    }
+    for (names, says) in [("a||b", "letters, digits"), ("a|b|c|d|e|f|g|h|i", "9 spellings")] {
+        let text = text.replace("gpt-oss|gptoss", names);
+        let error = recinto_arch::check("x", &text).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
 #[test]
 fn gemma3_sizes() {
     let program = bound("gemma3", &[], &[("v.blk.0.attn_q.weight", &[4, 4]), ("mm.a", &[4])]);

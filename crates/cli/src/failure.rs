@@ -209,8 +209,9 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
         EngineKind::Machine => (Exit::Failed, "machine"),
         _ => (Exit::Failed, "failed"),
     };
-    // Faults of an arch file show its line below.
-    let text = if word == "architecture" { text } else { one_line(&text) };
+    // Faults of an arch file show its line below; memory that is short is told line by line.
+    let lines = ["architecture", "memory"].contains(&word);
+    let text = if lines { text } else { one_line(&text) };
     Failure::of_kind(exit, word, text)
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use recinto_arch::Archs;
-use recinto_engine::{Facts, OpenOptions, Reply};
+use recinto_engine::{Facts, OpenOptions, Reply, SessionOptions};
 use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache};
 use recinto_tokenizer::Tokenizer;
 
@@ -82,6 +82,10 @@ pub struct ModelArgs {
     /// Keep text, token ids, keys and values out of the swap
     #[arg(long)]
     pub lock_memory: bool,
+
+    /// Open the model even if it does not fit in the memory that is free
+    #[arg(long)]
+    pub any_size: bool,
 }
 
 impl ModelArgs {
@@ -109,11 +113,18 @@ impl ModelArgs {
 
     /// Opens the model of `settings`.
     pub fn open_with(&self, settings: &Settings) -> Result<Local, Failure> {
+        self.open_for(settings, SessionOptions::default())
+    }
+
+    /// The same for sessions such as `session`, whose memory is asked for with the model's.
+    pub fn open_for(&self, settings: &Settings, session: SessionOptions) -> Result<Local, Failure> {
         let options = OpenOptions {
             allow_keys: self.allow_key.clone(),
             lock_memory: self.lock_memory,
             allow_mismatch: self.allow_mismatch,
             digest_cache: digest_cache(&|name| env::var_os(name)),
+            session,
+            any_size: self.any_size,
             ..OpenOptions::default()
         };
         match settings.provider.value {
@@ -170,7 +181,10 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
     files.extend(settings.env_file.clone());
     if let Some(model) = &settings.model {
         // A name that leads nowhere is reported when it is opened.
-        files.extend(recinto_store::resolve(&model.value).ok().map(|found| found.weights));
+        if let Ok(found) = recinto_store::resolve(&model.value) {
+            files.extend(recinto_weights::siblings(&found.weights));
+            files.push(found.weights);
+        }
     }
     if let Some(folder) = &settings.arch_dir
         && let Ok(entries) = std::fs::read_dir(&folder.value)
@@ -249,6 +263,9 @@ pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
         facts.load_ms
     ));
     remarks(screen, local.model().tokenizer());
+    let model = local.model();
+    model.program().notes.iter().for_each(|note| screen.detail(&format!("architecture: {note}")));
+    remarks(screen, model.tokenizer());
 }
 
 /// Says with `-v` what is unusual about a vocabulary.

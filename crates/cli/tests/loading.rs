@@ -1,5 +1,8 @@
 //! Pinning, known digests and resident memory, as a shell sees them.
 
+#[path = "../../engine/tests/common/remake.rs"]
+#[allow(dead_code)]
+mod remake;
 mod shell;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
@@ -120,4 +123,89 @@ fn resident_memory_is_about_the_file_once() {
             assert!(peak > file / 2, "{folder} {more:?}: the weights were not even touched");
         }
     }
+}
+
+#[test]
+fn a_model_in_several_files_is_shown_and_recorded_as_such() {
+    let test = "a_model_in_several_files_is_shown_and_recorded_as_such";
+    let Some(model) = shell::tiny(test, "qwen2-plain") else { return };
+    let shell = Shell::new();
+    let paths = remake::shards(&model, shell.path(), "año", 3);
+    let second = paths[1].to_str().unwrap();
+    let json = ask(&shell, &paths[1], &["--receipt", "r.json"]);
+    let receipt = fs::read(shell.path().join("r.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+    assert_eq!(json["digests"]["shards"].as_array().map(Vec::len), Some(3));
+    assert_eq!(receipt["model"]["shards"], json["digests"]["shards"]);
+    assert_eq!(receipt["tokenizer"], json["digests"]["tokenizer"]);
+    let ran = shell.run(&["inspect", second]);
+    assert!(ran.out().contains(" bytes in 3 files, GGUF 3)"), "{}", ran.out());
+    let json = shell.run(&["inspect", second, "--json"]).json();
+    assert_eq!(json["files"].as_array().map(Vec::len), Some(3));
+    let ran = shell.run(&["status", "-m", second]);
+    assert!(ran.out().contains(" MiB in 3 files)"), "{}", ran.out());
+    assert!(ran.out().contains("256 positions as bf16"), "{}", ran.out());
+    // A receipt takes the place of none of them.
+    let third = paths[2].to_str().unwrap();
+    let ran = shell.run(&["ask", "-m", second, "--receipt", third, "hola"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    fs::remove_file(&paths[2]).unwrap();
+    let ran = shell.run(&["ask", "-m", second, "hola"]);
+    assert!(ran.code != Some(0) && ran.err.contains("año-00003-of-00003.gguf"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_file_leaves_out_is_said() {
+    let test = "what_a_file_leaves_out_is_said";
+    let Some(model) = shell::tiny(test, "gemma3-1b-like") else { return };
+    let shell = Shell::new();
+    let bytes = remake::changed(&model, |b| b.without("gemma3.rope.freq_base"));
+    let path = shell.write("poco.gguf", bytes);
+    let path = path.to_str().unwrap();
+    let note = "key rope.freq_base is missing; 1000000";
+    let ask = ["ask", "-m", path, "--max-tokens", "1", "-v", "hola"];
+    let cases: [(&str, &[&str], bool); 3] = [
+        ("inspect", &["inspect", path], true),
+        ("status", &["status", "-m", path], true),
+        ("ask", &ask, false),
+    ];
+    for (name, args, out) in cases {
+        let ran = shell.run(args);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+        assert_eq!((ran.out().contains(note), ran.err.contains(note)), (out, !out), "{name}");
+    }
+    let json = shell.run(&["status", "-m", path, "--json"]).json();
+    let notes = json["opened"]["architecture_notes"].to_string();
+    assert!(notes.contains(note), "{notes}");
+    let need = &json["opened"]["facts"]["need"];
+    assert!(need["weights"].as_u64() > Some(0) && need["kv"] == "bf16", "{need}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_line_by_line() {
+    let test = "what_does_not_fit_is_refused_line_by_line";
+    let Some(model) = shell::tiny(test, "qwen2-plain") else { return };
+    let shell = Shell::new();
+    let context = "2000000000";
+    let bytes = remake::changed(&model, |b| b.replace("qwen2.context_length", 2_000_000_000u32));
+    let path = shell.write("largo.gguf", bytes);
+    let ran = shell.run(&["ask", "-m", path.to_str().unwrap(), "--context", context, "hola"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    let lines = [
+        "not enough memory: ",
+        "\n  weights  ",
+        "\n  keys and values  ",
+        "\n  buffers  ",
+        "\n  vocabulary  ",
+        "\n  sum  ",
+        "\n  free  ",
+        "\n  limit  ",
+        "\nhint: a smaller `--context`",
+    ];
+    assert!(lines.iter().all(|line| ran.err.contains(line)), "{}", ran.err);
+    // The model alone fits; a session of that size is still refused, by its own name.
+    let path = path.to_str().unwrap();
+    let ran = shell.run(&["ask", "-m", path, "--context", context, "--any-size", "hola"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("a context of 2000000000 positions"), "{}", ran.err);
 }

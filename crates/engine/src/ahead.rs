@@ -15,8 +15,6 @@ use std::{
 use recinto_arch::{Op, Program};
 use recinto_weights::File;
 
-use crate::digest;
-
 /// The system maps this many bytes around one that is touched (`fault_around_bytes`).
 const WINDOW: usize = 1 << 16;
 
@@ -26,13 +24,18 @@ pub(crate) struct Ahead(Arc<AtomicBool>);
 impl Ahead {
     /// Starts on the weights of every product of `program`, in its order. Rows of an embedding
     /// are few, and stay where they are. Without a thread to spare nothing happens.
-    pub fn start(file: &Arc<File>, program: &Program) -> Ahead {
+    ///
+    /// `first` is done before that: some milliseconds that the first reply would wait for.
+    pub fn start(
+        file: &Arc<File>,
+        program: &Program,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Ahead {
         let ended = Arc::new(AtomicBool::new(false));
         let (file, stop) = (Arc::clone(file), Arc::clone(&ended));
         let weights: Vec<usize> = products(program).collect();
         let work = move || {
-            // Some milliseconds that the first reply would wait for otherwise.
-            let _ = digest::of_engine();
+            first();
             let _ = recinto_os::cpus::yield_to_others();
             weights.into_iter().for_each(|id| touch(file.tensor(id).bytes, &stop));
         };

@@ -34,10 +34,12 @@ impl Claim {
 }
 
 impl Digests {
-    /// The digest of a part, the weights' for file 0; `None` where there is no such part or file.
+    /// The digest of a part; of weights, that of the file numbered `file` from 0. `None` where there
+    /// is no such part or file.
     pub fn of(&self, part: Part, file: usize) -> Option<Digest> {
         match part {
-            Part::Weights => (file == 0).then_some(self.weights),
+            Part::Weights if self.shards.is_empty() => (file == 0).then_some(self.weights),
+            Part::Weights => self.shards.get(file).map(|shard| shard.digest),
             Part::Tokenizer => Some(self.tokenizer),
             Part::Template => self.template,
             Part::Architecture => Some(self.architecture),

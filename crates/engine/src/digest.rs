@@ -5,6 +5,7 @@ mod cache;
 
 use std::{
     io::Read,
+    path::Path,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -14,8 +15,8 @@ use std::{
 
 pub(crate) use cache::Cache;
 use recinto_kernels::Stop;
-use recinto_receipt::{Digest, Hasher, Held, Origin, Verdict, sha256};
-use recinto_weights::{File, Metadata};
+use recinto_receipt::{Digest, Hasher, Held, Origin, Shard, Verdict, of_files, sha256};
+use recinto_weights::File;
 use serde::Serialize;
 
 use crate::error::{Error, Kind};
@@ -23,10 +24,15 @@ use crate::error::{Error, Kind};
 /// What ran, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Digests {
-    /// The whole model file.
+    /// The whole model file; of a model in several files, what [`recinto_receipt::of_files`] makes
+    /// of the digests in `shards`.
     pub weights: Digest,
-    /// Whether the digest of the weights was computed now, or is known from an earlier run.
+    /// Whether the digest of the weights was computed now, or is known, of one file at least, from
+    /// an earlier run.
     pub weights_origin: Origin,
+    /// Each file of a model in several, in order; empty for a model in one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<Shard>,
     /// Where the weights lie that computed.
     pub weights_held: Held,
     /// The arch file's text.
@@ -42,13 +48,29 @@ pub struct Digests {
     pub claims: Vec<Verdict>,
 }
 
-/// The digest of a file's bytes, and how it came to be.
-#[derive(Clone, Copy)]
+/// The digests of all files' bytes, and how they came to be.
+#[derive(Clone)]
 pub(crate) struct Known {
-    pub digest: Digest,
-    pub origin: Origin,
+    /// In the files' order.
+    pub files: Vec<(Digest, Origin)>,
     /// Time spent on hashing.
     pub time: Duration,
+}
+
+impl Known {
+    /// The digest of the model.
+    pub fn digest(&self) -> Digest {
+        let digests: Vec<Digest> = self.files.iter().map(|file| file.0).collect();
+        of_files(&digests)
+    }
+
+    /// Computed, when every byte was hashed in this run.
+    pub fn origin(&self) -> Origin {
+        match self.files.iter().all(|file| file.1 == Origin::Computed) {
+            true => Origin::Computed,
+            false => Origin::Cached,
+        }
+    }
 }
 
 /// The digest of the weights: there already, or being computed beside the rest.
@@ -62,6 +84,7 @@ struct Shared {
     cache: Option<Cache>,
     began: SystemTime,
     work: Mutex<Work>,
+    tokenizer: OnceLock<Digest>,
     /// Whose turn it is; it only rises.
     turn: AtomicU8,
 }
@@ -73,12 +96,22 @@ const AFTER: u8 = 1;
 /// Somebody waits, who hashes himself; or nobody will ever ask.
 const OVER: u8 = 2;
 
-/// One stream of bytes, taken up by whoever has the time.
+/// One stream of bytes a file, one file after the other, taken up by whoever has the time.
 struct Work {
     hasher: Hasher,
+    /// Bytes of the first file without a digest that were hashed.
     at: usize,
     time: Duration,
-    done: Option<Known>,
+    /// What is known, in the files' order.
+    files: Vec<Option<(Digest, Origin)>>,
+}
+
+impl Work {
+    /// The digests, if none is missing.
+    fn done(&self) -> Option<Known> {
+        let files = self.files.iter().copied().collect::<Option<Vec<_>>>()?;
+        Some(Known { files, time: self.time })
+    }
 }
 
 /// Bytes hashed at one go: the longest that one thread waits for the other.
@@ -96,12 +129,13 @@ impl Pending {
     /// keeps the mapping alive, not the model.
     pub fn start(file: &Arc<File>, cache: Option<Cache>) -> Result<Pending, Error> {
         let began = SystemTime::now();
-        let identity = file.identity();
-        let found = cache.as_ref().zip(identity).and_then(|(cache, id)| cache.find(&id));
-        let done =
-            found.map(|digest| Known { digest, origin: Origin::Cached, time: Duration::ZERO });
-        let pending = Pending::new(file, cache, began, done);
-        if done.is_none() {
+        let found = file.shards().iter().map(|shard| {
+            let digest = cache.as_ref()?.find(&shard.identity()?)?;
+            Some((digest, Origin::Cached))
+        });
+        let found = found.collect();
+        let pending = Pending::new(file, cache, began, found, Duration::ZERO);
+        if !pending.is_done() {
             pending
                 .spawn(BESIDE)
                 .map_err(|_| Error::new(Kind::Machine, "no thread for the weights' digest"))?;
@@ -124,7 +158,7 @@ impl Pending {
         let shared = Arc::clone(&self.shared);
         let work = move || {
             if turn == BESIDE {
-                let _ = of_engine();
+                shared.others();
                 let _ = recinto_os::cpus::yield_to_others();
             }
             while shared.turn.load(Ordering::Relaxed) == turn && shared.step().is_none() {}
@@ -132,17 +166,19 @@ impl Pending {
         std::thread::Builder::new().name("recinto-digest".into()).spawn(work).map(drop)
     }
 
-    /// A digest that was computed while the file was copied, from `began` on.
+    /// Digests, one a file, that were computed while the files were copied, from `began` on.
     pub fn computed(
         file: &Arc<File>,
         cache: Option<Cache>,
         began: SystemTime,
-        digest: Digest,
+        digests: Vec<Digest>,
         time: Duration,
     ) -> Pending {
-        let done = Known { digest, origin: Origin::Computed, time };
-        let pending = Pending::new(file, cache, began, Some(done));
-        pending.shared.keep(digest);
+        let done = digests.iter().map(|digest| Some((*digest, Origin::Computed))).collect();
+        let pending = Pending::new(file, cache, began, done, time);
+        for (shard, digest) in file.shards().iter().zip(digests) {
+            pending.shared.keep(shard, digest);
+        }
         pending
     }
 
@@ -150,16 +186,29 @@ impl Pending {
         file: &Arc<File>,
         cache: Option<Cache>,
         began: SystemTime,
-        done: Option<Known>,
+        files: Vec<Option<(Digest, Origin)>>,
+        time: Duration,
     ) -> Pending {
-        let work = Work { hasher: Hasher::new(), at: 0, time: Duration::ZERO, done };
-        let (work, turn) = (Mutex::new(work), AtomicU8::new(BESIDE));
-        Pending { shared: Arc::new(Shared { file: Arc::clone(file), cache, began, work, turn }) }
+        let work = Mutex::new(Work { hasher: Hasher::new(), at: 0, time, files });
+        let (file, tokenizer) = (Arc::clone(file), OnceLock::new());
+        let turn = AtomicU8::new(BESIDE);
+        Pending { shared: Arc::new(Shared { file, cache, began, work, tokenizer, turn }) }
     }
 
     /// Whether it is there already.
     pub fn is_done(&self) -> bool {
-        self.shared.work.lock().unwrap_or_else(PoisonError::into_inner).done.is_some()
+        self.shared.work.lock().unwrap_or_else(PoisonError::into_inner).done().is_some()
+    }
+
+    /// The digest of the vocabulary.
+    pub fn of_tokenizer(&self) -> Digest {
+        self.shared.of_tokenizer()
+    }
+
+    /// Computes, on whatever thread calls it, the digests that a first receipt would wait for.
+    pub fn others(&self) -> impl FnOnce() + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.others()
     }
 
     /// The digest; computes the rest of it, or gives up a little after `stop` says so.
@@ -180,14 +229,15 @@ impl Pending {
 }
 
 impl Shared {
-    /// Hashes a little more; the digest when that was all.
+    /// Hashes a little more; the digests when that was all.
     fn step(&self) -> Option<Known> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        if work.done.is_some() {
-            return work.done;
-        }
+        let Some(current) = work.files.iter().position(Option::is_none) else {
+            return work.done();
+        };
         let began = Instant::now();
-        let bytes = self.file.bytes();
+        let shard = self.file.shards().get(current)?;
+        let bytes = shard.bytes();
         let end = work.at.saturating_add(STRIDE).min(bytes.len());
         let at = std::mem::replace(&mut work.at, end);
         work.hasher.update(&bytes[at..end]);
@@ -195,21 +245,40 @@ impl Shared {
         if end < bytes.len() {
             return None;
         }
-        let digest = work.hasher.clone().finish();
+        let digest = std::mem::replace(&mut work.hasher, Hasher::new()).finish();
+        work.at = 0;
         // Before anybody gets it: who has the digest may end the process, and with it this thread.
-        self.keep(digest);
-        work.done = Some(Known { digest, origin: Origin::Computed, time: work.time });
-        work.done
+        self.keep(shard, digest);
+        work.files[current] = Some((digest, Origin::Computed));
+        work.done()
     }
 
     /// Remembers a computed digest for later runs, where that is wanted and safe. A cache that
     /// cannot be written is no fault of the answer's.
-    fn keep(&self, digest: Digest) {
-        let (Some(cache), Some(identity)) = (&self.cache, self.file.identity()) else { return };
-        if identity.settled(self.began, SETTLED) && self.file.unchanged() {
+    fn keep(&self, shard: &recinto_weights::Shard, digest: Digest) {
+        let (Some(cache), Some(identity)) = (&self.cache, shard.identity()) else { return };
+        if identity.settled(self.began, SETTLED) && shard.unchanged() {
             let _ = cache.keep(&identity, &digest);
         }
     }
+
+    fn of_tokenizer(&self) -> Digest {
+        *self.tokenizer.get_or_init(|| of_tokenizer(&self.file))
+    }
+
+    fn others(&self) {
+        let _ = of_engine();
+        self.of_tokenizer();
+    }
+}
+
+/// SHA-256 of the vocabulary's entries, as [`Digests::tokenizer`] says.
+fn of_tokenizer(file: &File) -> Digest {
+    let vocabulary =
+        |key: &str| key.starts_with("tokenizer.") && !key.starts_with("tokenizer.chat_template");
+    let mut hasher = Hasher::new();
+    file.metadata().stored(vocabulary).for_each(|entry| hasher.update(entry));
+    hasher.finish()
 }
 
 impl Drop for Pending {
@@ -221,15 +290,6 @@ impl Drop for Pending {
 /// SHA-256 of a text.
 pub(crate) fn of_text(text: &str) -> Digest {
     sha256(text.as_bytes())
-}
-
-/// SHA-256 of the tokenizer, as [`Digests::tokenizer`] says.
-pub(crate) fn of_tokenizer(metadata: Metadata<'_>) -> Digest {
-    let wanted =
-        |key: &str| key.starts_with("tokenizer.") && !key.starts_with("tokenizer.chat_template");
-    let mut hasher = Hasher::new();
-    metadata.stored(wanted).for_each(|entry| hasher.update(entry));
-    hasher.finish()
 }
 
 /// The object that holds this function's code: the executable, or the shared library this
@@ -254,4 +314,21 @@ pub(crate) fn of_engine() -> Result<Digest, Error> {
     result.clone().map_err(|e| {
         Error::new(Kind::Machine, format!("cannot read the object that holds the engine: {e}"))
     })
+}
+
+/// A file's name without its folder, as receipts have it.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What records say of each file of a model in several; nothing for a model in one.
+pub(crate) fn of_shards(file: &File, known: &Known) -> Vec<Shard> {
+    let files = file.shards().iter().zip(&known.files);
+    let files = files.map(|(shard, (digest, origin))| Shard {
+        file: shard.path().map(name_of).unwrap_or_default(),
+        size: shard.bytes().len() as u64,
+        digest: *digest,
+        digest_origin: *origin,
+    });
+    if known.files.len() > 1 { files.collect() } else { Vec::new() }
 }

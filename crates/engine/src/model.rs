@@ -4,7 +4,7 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant, SystemTime},
@@ -13,7 +13,7 @@ use std::{
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
 use recinto_chat::Template;
 use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
-use recinto_receipt::{Digest, Hasher, Held, Part, Verdict};
+use recinto_receipt::{Claimant, Digest, Hasher, Held, Part, Verdict};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, File};
 use serde::Serialize;
@@ -24,6 +24,7 @@ use crate::{
     digest::{self, Cache, Digests, Known, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
+    need::{Need, mib_above},
     open::{OpenOptions, Pin, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
@@ -51,10 +52,10 @@ pub(crate) struct Inner {
     pub lock_memory: bool,
     pub load: Duration,
     weights: Pending,
+    need: Need,
     /// Ends with the model, if it has not ended before.
     _ahead: Option<Ahead>,
     architecture: Digest,
-    tokenizer_digest: OnceLock<Digest>,
     claims: Vec<Claim>,
     allow_mismatch: bool,
     /// Whether every claim was found to hold.
@@ -66,9 +67,11 @@ pub(crate) struct Inner {
 pub struct Facts {
     /// As asked for.
     pub name: String,
-    /// The file.
+    /// The file; of several, the first one.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// Files of the model.
+    pub files: usize,
+    /// Bytes of all of them.
     pub bytes: u64,
     /// Architecture's name.
     pub architecture: String,
@@ -102,38 +105,56 @@ pub struct Facts {
     pub weights: Held,
     /// Bytes of keys and values a position, in the type a session has where none is asked for.
     pub kv_bytes_per_position: usize,
+    /// Memory that was asked for before anything was loaded.
+    pub need: Need,
+    /// What the files do not say and is assumed, and what is unusual about the vocabulary; one line
+    /// each.
+    pub notes: Vec<String>,
 }
 
 /// This engine's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Model {
-    /// Opens the model in `path`: maps and checks the file, compiles its architecture, builds
-    /// its vocabulary and its template. Nothing is copied but small tables, unless
-    /// [`OpenOptions::pin`] asks for it.
+    /// Opens the model in `path`: maps and checks the file, compiles its architecture, compares
+    /// what it needs with the memory that is free, builds its vocabulary and its template. Nothing
+    /// is copied but small tables, unless [`OpenOptions::pin`] asks for it.
+    ///
+    /// A path to one shard of a model in several files opens all of them, which must lie beside
+    /// it under names that end in `-00001-of-00003.gguf` and the like.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
-        guarded(|| Model::build(path, options))
+        Model::open_files(std::slice::from_ref(&path.to_owned()), options)
     }
 
-    fn build(path: &Path, options: &OpenOptions) -> Result<Model, Error> {
+    /// The same of a model in the files `paths`: one, or all its shards in their order. Their names
+    /// need not tell anything.
+    pub fn open_files(paths: &[PathBuf], options: &OpenOptions) -> Result<Model, Error> {
+        guarded(|| Model::build(paths, options))
+    }
+
+    fn build(paths: &[PathBuf], options: &OpenOptions) -> Result<Model, Error> {
         let began = Instant::now();
         let threads =
             options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
-        let (file, weights) = weights(path, options, threads)?;
         let archs = match &options.arch_dir {
             Some(dir) => Archs::with_dir(dir)?,
             None => Archs::built_in(),
         };
-        let arch = archs.find(&file)?;
-        let settings = CompileOptions { allow_keys: options.allow_keys.clone() };
-        let program = compile(arch, &file, &settings)?;
-        if program.output.kind != OutputKind::Logits {
-            let what = format!("architecture `{}` gives no logits to answer with", program.name);
-            return Err(Error::new(Kind::Architecture, what));
+        let file = File::open_all(paths)?;
+        let mut program = compiled(&archs, &file, options)?;
+        // From the header alone: what does not fit is refused before it is read.
+        let need = Need::of(&file, &program, options)?;
+        if !options.any_size {
+            need.fits(Path::new("/"))?;
         }
-        let _ahead =
-            (options.pin == Pin::Off && weights.is_done()).then(|| Ahead::start(&file, &program));
-        let tokenizer = Tokenizer::from_metadata(file.metadata())?;
+        let (file, weights) = weights(file, options, threads)?;
+        if options.pin == Pin::Memory {
+            // Nothing that was read through the mapping counts any more.
+            program = compiled(&archs, &file, options)?;
+        }
+        let _ahead = (options.pin == Pin::Off && weights.is_done())
+            .then(|| Ahead::start(&file, &program, weights.others()));
+        let tokenizer = Tokenizer::with_rows(file.metadata(), program.vocabulary)?;
         let template_text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
         let template = match &template_text {
             Some(text) => {
@@ -144,19 +165,21 @@ impl Model {
         };
         let machine = machine(options, threads)?;
         let architecture = digest::of_text(&program.text);
+        let path = file.shards()[0].path().unwrap_or(Path::new("")).to_owned();
+        let asked = paths.first().unwrap_or(&path);
         let bound = Arc::new(Bound::new(file, program, machine)?);
         let inner = Inner {
             tokenizer,
             template,
             template_text,
-            path: path.to_owned(),
-            name: options.name.clone().unwrap_or_else(|| path.display().to_string()),
+            name: options.name.clone().unwrap_or_else(|| asked.display().to_string()),
+            path,
+            need,
             lock_memory: options.lock_memory,
             load: began.elapsed(),
             weights,
             _ahead,
             architecture,
-            tokenizer_digest: OnceLock::new(),
             claims: options.claims.clone(),
             allow_mismatch: options.allow_mismatch,
             vouched: AtomicBool::new(options.claims.is_empty()),
@@ -186,12 +209,12 @@ impl Model {
         &self.0.bound.program
     }
 
-    /// The mapped file.
+    /// The mapped file, or files.
     pub fn file(&self) -> &File {
         &self.0.bound.file
     }
 
-    /// The file's path.
+    /// The file's path; of several files, the first one's.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -217,7 +240,7 @@ impl Model {
 
     /// Digests of the architecture's text and of the weights; waits for the second.
     pub(crate) fn identity(&self) -> Result<[Digest; 2], Error> {
-        Ok([self.0.architecture, self.known(&Stop::never())?.digest])
+        Ok([self.0.architecture, self.known(&Stop::never())?.digest()])
     }
 
     /// The digest of the weights, waited for; refused when the file has changed meanwhile, or when
@@ -225,7 +248,7 @@ impl Model {
     fn known(&self, stop: &Stop) -> Result<Known, Error> {
         let weights = self.0.weights.wait(stop)?;
         self.whole()?;
-        self.judge(Some(weights.digest))?;
+        self.judge(Some(&weights))?;
         Ok(weights)
     }
 
@@ -239,23 +262,30 @@ impl Model {
         Ok(())
     }
 
-    /// Holds the claims against what is there; without the weights' digest, those of other parts.
-    fn judge(&self, weights: Option<Digest>) -> Result<Vec<Verdict>, Error> {
-        let claims = self.0.claims.iter();
-        let claims = claims.filter(|claim| claim.part != Part::Weights || weights.is_some());
+    /// Holds the claims against what is there; without the weights' digests, those of other parts.
+    fn judge(&self, weights: Option<&Known>) -> Result<Vec<Verdict>, Error> {
+        let mut claims: Vec<Claim> = self.0.claims.clone();
+        claims.retain(|claim| claim.part != Part::Weights || weights.is_some());
+        let files = weights.map_or(&[][..], |known| &known.files);
+        // A lock that names fewer files than there are says that the others are not there.
+        let locked = |claim: &&Claim| claim.by == Claimant::Lock && claim.part == Part::Weights;
+        if let named @ 1.. = claims.iter().filter(locked).count() {
+            let by = Claimant::Lock;
+            let missing = (named..files.len()).map(|file| Claim {
+                by,
+                part: Part::Weights,
+                file,
+                digest: None,
+            });
+            claims.extend(missing);
+        }
         let found = |claim: &Claim| match claim.part {
-            Part::Weights => weights.filter(|_| claim.file == 0),
-            Part::Tokenizer => Some(self.tokenizer_digest()),
+            Part::Weights => files.get(claim.file).map(|(digest, _)| *digest),
+            Part::Tokenizer => Some(self.0.weights.of_tokenizer()),
             Part::Template => self.template().map(digest::of_text),
             Part::Architecture => Some(self.0.architecture),
         };
-        claim::judge(&self.0.name, claims, found, self.0.allow_mismatch)
-    }
-
-    /// SHA-256 of the tokenizer, computed once.
-    fn tokenizer_digest(&self) -> Digest {
-        let metadata = || self.file().metadata();
-        *self.0.tokenizer_digest.get_or_init(|| digest::of_tokenizer(metadata()))
+        claim::judge(&self.0.name, claims.iter(), found, self.0.allow_mismatch)
     }
 
     /// Refuses to go on when the file is no longer as it was when it was mapped, or no longer the
@@ -271,7 +301,14 @@ impl Model {
 
     /// Whether `bytes` more fit in what this process may still use.
     pub(crate) fn afford(&self, bytes: u64, what: &str) -> Result<(), Error> {
-        afford(bytes, what, "a smaller context, a smaller block or a smaller model needs less")
+        let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
+        if bytes <= memory.available {
+            return Ok(());
+        }
+        let (needed, available) = (mib_above(bytes), mib_above(memory.available));
+        let what = format!("{what}: {needed} MiB needed, {available} available");
+        let hint = "a smaller context, a smaller block or a smaller model needs less";
+        Err(Error::new(Kind::Memory, what).hint(hint))
     }
 
     /// The system gave no memory for a session, or would not lock it.
@@ -289,14 +326,15 @@ impl Model {
     pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
         let weights = self.known(stop)?;
         let digests = Digests {
-            weights: weights.digest,
-            weights_origin: weights.origin,
+            weights: weights.digest(),
+            weights_origin: weights.origin(),
+            shards: digest::of_shards(self.file(), &weights),
             weights_held: self.held(),
             architecture: self.0.architecture,
             engine: digest::of_engine()?,
             template: self.template().map(digest::of_text),
-            tokenizer: self.tokenizer_digest(),
-            claims: self.judge(Some(weights.digest))?,
+            tokenizer: self.0.weights.of_tokenizer(),
+            claims: self.judge(Some(&weights))?,
         };
         Ok((digests, weights.time))
     }
@@ -309,6 +347,18 @@ impl Model {
     /// Where the weights lie.
     fn held(&self) -> Held {
         if self.file().is_pinned() { Held::Pinned } else { Held::Mapped }
+    }
+
+    /// What the files do not say and is assumed, then what is unusual about the vocabulary; one
+    /// line each.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        let assumed = self.program().notes.iter().chain(self.tokenizer().notes());
+        assumed.map(String::as_str)
+    }
+
+    /// Memory that was asked for before anything was loaded.
+    pub fn need(&self) -> &Need {
+        &self.0.need
     }
 
     /// What there is to know about the opened model.
@@ -326,7 +376,8 @@ impl Model {
         Facts {
             name: self.0.name.clone(),
             path: self.0.path.clone(),
-            bytes: file.bytes().len() as u64,
+            files: file.shards().len(),
+            bytes: file.size(),
             architecture: program.name.clone(),
             architecture_origin: match &program.origin {
                 Origin::BuiltIn => "built-in".into(),
@@ -352,29 +403,29 @@ impl Model {
                 let default = KvType::default();
                 program.caches.iter().map(|shape| position_bytes(shape, default)).sum()
             },
+            need: self.0.need.clone(),
+            notes: self.notes().map(str::to_owned).collect(),
         }
     }
 }
 
-/// Whether `bytes` fit in what this process may still use.
-fn afford(bytes: u64, what: &str, hint: &str) -> Result<(), Error> {
-    let Some(memory) = recinto_os::memory::memory(Path::new("/")) else { return Ok(()) };
-    if bytes <= memory.available {
-        return Ok(());
+/// The program for `file`, which must be one that answers.
+fn compiled(archs: &Archs, file: &File, options: &OpenOptions) -> Result<Program, Error> {
+    let settings = CompileOptions { allow_keys: options.allow_keys.clone() };
+    let program = compile(archs.find(file)?, file, &settings)?;
+    if program.output.kind != OutputKind::Logits {
+        let what = format!("architecture `{}` gives no logits to answer with", program.name);
+        return Err(Error::new(Kind::Architecture, what));
     }
-    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-    let (needed, available) = (mib(bytes), mib(memory.available));
-    let what = format!("{what}: {needed} MiB needed, {available} available");
-    Err(Error::new(Kind::Memory, what).hint(hint))
+    Ok(program)
 }
 
-/// The file with its weights where they stay, and their digest, known or in the making.
+/// The file with its weights where they stay, and its digests, known or in the making.
 fn weights(
-    path: &Path,
+    file: File,
     options: &OpenOptions,
     threads: usize,
 ) -> Result<(Arc<File>, Pending), Error> {
-    let file = File::open(path)?;
     let cache = match options.verify {
         Verify::Cached => options.digest_cache.clone().map(Cache::new),
         Verify::Always => None,
@@ -386,18 +437,15 @@ fn weights(
         let pending = Pending::start(&file, cache)?;
         return Ok((file, pending));
     }
-    let bytes = file.bytes().len() as u64;
-    let hint = "without `--pin memory` the file is used where it lies, or take a smaller model";
-    afford(bytes, "a copy of the weights", hint)?;
     let (started, began) = (SystemTime::now(), Instant::now());
-    let mut hasher = Hasher::new();
-    let file = file.pin(threads, &Interleaved, &mut |bytes| {
-        hasher.update(bytes);
+    let mut hashers = vec![Hasher::new(); file.shards().len()];
+    let file = file.pin(threads, &Interleaved, &mut |shard, bytes| {
+        hashers[shard].update(bytes);
         ControlFlow::Continue(())
     })?;
     let file = Arc::new(file);
-    let digest = hasher.finish();
-    let pending = Pending::computed(&file, cache, started, digest, began.elapsed());
+    let digests = hashers.into_iter().map(Hasher::finish).collect();
+    let pending = Pending::computed(&file, cache, started, digests, began.elapsed());
     Ok((file, pending))
 }
 

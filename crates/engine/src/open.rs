@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use recinto_kernels::Level;
 
 use crate::claim::Claim;
+use crate::session::SessionOptions;
 
 /// How a model is opened.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,12 @@ pub struct OpenOptions {
     /// Let a false claim of a store pass: replies then have a note, and receipts say so. No other
     /// claim is let pass.
     pub allow_mismatch: bool,
+    /// The session that is meant to be made: its memory is asked for together with the weights',
+    /// before they are loaded. Any other can be made as well.
+    pub session: SessionOptions,
+    /// Open the model even if it does not fit in the memory that is free (see
+    /// [`Need`](crate::Need)): mapped weights are then read from the disk again and again.
+    pub any_size: bool,
 }
 
 /// Where the weights lie while the model is used.

@@ -13,7 +13,7 @@ use recinto_receipt::{
 };
 
 use crate::{
-    digest::Digests,
+    digest::{self, Digests},
     model::{Model, VERSION},
     options::Options,
     prompt::Mode,
@@ -44,12 +44,13 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
         schema: SCHEMA,
         model: ModelRecord {
             asked: model.0.name.clone(),
-            file: model.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            size: model.file().bytes().len() as u64,
+            file: digest::name_of(model.path()),
+            size: model.file().size(),
             digest: made.digests.weights,
             digest_origin: Some(made.digests.weights_origin),
             weights: Some(made.digests.weights_held),
             claims: made.digests.claims.clone(),
+            shards: made.digests.shards.clone(),
         },
         architecture: Architecture {
             name: program.name.clone(),

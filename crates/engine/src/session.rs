@@ -86,13 +86,7 @@ impl Session {
             return Err(Error::new(Kind::Request, what));
         }
         if options.context.is_some() {
-            let bytes = program.caches.iter().map(|shape| {
-                let most = shape.window.map_or(context, |w| context.min(w.saturating_add(BLOCK)));
-                // Positions of a window may begin and end within pages.
-                let pages = most.div_ceil(PAGE) + usize::from(most < context);
-                pages.saturating_mul(page_bytes(shape, options.kv))
-            });
-            let bytes = bytes.fold(0, usize::saturating_add);
+            let bytes = context_bytes(&program.caches, context, options.kv);
             model.afford(bytes as u64, &format!("a context of {context} positions"))?;
         }
         let state = State::new(model, options.kv);
@@ -208,6 +202,17 @@ impl Session {
         self.state.ids.extend_from_slice(ids);
         self.state.release(self.model.program());
     }
+}
+
+/// Most bytes of keys and values that a session of `context` positions comes to.
+pub(crate) fn context_bytes(caches: &[Cache], context: usize, kind: KvType) -> usize {
+    let bytes = caches.iter().map(|shape| {
+        let most = shape.window.map_or(context, |w| context.min(w.saturating_add(BLOCK)));
+        // Positions of a window may begin and end within pages.
+        let pages = most.div_ceil(PAGE) + usize::from(most < context);
+        pages.saturating_mul(page_bytes(shape, kind))
+    });
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// Bytes of one position of one layer's keys and values.

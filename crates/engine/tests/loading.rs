@@ -10,7 +10,11 @@ use std::{
     time::Duration,
 };
 
-use common::{bits, ids, sink, tiny};
+use common::{
+    bits, ids,
+    remake::{changed, keys, tensors},
+    sink, tiny,
+};
 use recinto_engine::{
     Held, Kind, Model, OpenOptions, Origin, Pin, Receipt, Request, SessionOptions, Stop, Verify,
     Want,
@@ -103,28 +107,43 @@ fn a_pinned_model_does_not_follow_its_file() {
 fn a_copy_that_does_not_fit_is_refused_before_it_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("enorme.gguf");
-    // One tensor of 2³⁸ floats, a TiB, in a file with a hole.
-    let mut bytes = b"GGUF\x03\0\0\0".to_vec();
-    for count in [1u64, 0] {
-        bytes.extend(count.to_le_bytes());
-    }
-    bytes.extend(1u64.to_le_bytes());
-    bytes.push(b'x');
-    bytes.extend(1u32.to_le_bytes());
-    bytes.extend((1u64 << 38).to_le_bytes());
-    bytes.extend(0u32.to_le_bytes());
-    bytes.extend(0u64.to_le_bytes());
-    let data = (bytes.len() as u64).next_multiple_of(32);
-    fs::write(&path, &bytes).unwrap();
-    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    if file.set_len(data + (1 << 40)).is_err() {
+    // One tensor more, which no step reads, of 2³⁸ floats: a TiB, in a file with a hole.
+    let bytes = changed(&tiny("llama-plain"), |b| b);
+    let file = recinto_weights::File::from_bytes(bytes).unwrap();
+    let builder = tensors(keys(&file), &file, 0, file.tensors().len());
+    let bytes = builder.tensor_raw("rope.freqs", &[1 << 38], 0, &[]).build();
+    std::fs::write(&path, &bytes).unwrap();
+    let all = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    if all.set_len(bytes.len() as u64 + (1 << 40)).is_err() {
         return recinto_testkit::skipped("a_copy_that_does_not_fit", "no file of a TiB here");
     }
     let error = Model::open(&path, &pinned()).err().expect("a TiB does not fit");
     assert_eq!(*error.kind(), Kind::Memory, "{error}");
     let text = error.to_string();
-    assert!(text.contains("a copy of the weights: 1048577 MiB needed"), "{text}");
-    assert!(text.contains("hint: without `--pin memory`"), "{text}");
+    assert!(text.starts_with("not enough memory: 104857"), "{text}");
+    assert!(text.contains("\n  weights          1048578 MiB  a copy in this process\n"), "{text}");
+    assert!(text.contains("hint: `--pin off`"), "{text}");
+}
+
+#[test]
+fn a_context_that_does_not_fit_is_refused_with_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("largo.gguf");
+    let long = 2_000_000_000u32;
+    let bytes = changed(&tiny("qwen2-plain"), |b| b.replace("qwen2.context_length", long));
+    std::fs::write(&path, bytes).unwrap();
+    let session = SessionOptions { context: Some(long as usize), ..SessionOptions::default() };
+    let options = OpenOptions { session: session.clone(), ..OpenOptions::default() };
+    let error = Model::open(&path, &options).err().expect("2·10⁹ positions do not fit");
+    assert_eq!(*error.kind(), Kind::Memory, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("2000000000 positions as bf16\n"), "{text}");
+    assert!(text.contains("hint: a smaller `--context`, `--kv q8_0` or"), "{text}");
+    // Who wants it all the same gets the model; the session asks again.
+    let model = Model::open(&path, &OpenOptions { any_size: true, ..options }).unwrap();
+    assert_eq!(*model.session(&session).err().unwrap().kind(), Kind::Memory);
+    let need = Model::open(&path, &OpenOptions::default()).unwrap().need().clone();
+    assert_eq!(need.positions, 256, "a session without a wish takes pages as they fill");
 }
 
 /// A model of its own, older than a cache asks for, and a folder for the cache.

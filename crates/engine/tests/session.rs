@@ -258,7 +258,8 @@ fn damaged_weights_are_located() {
     let whole = std::fs::read(tiny("llama-plain")).unwrap();
     let file = recinto_weights::File::from_bytes(whole.clone()).unwrap();
     let index = file.find("blk.0.ffn_down.weight").unwrap();
-    let at = file.tensor(index).bytes.as_ptr() as usize - file.bytes().as_ptr() as usize;
+    let at =
+        file.tensor(index).bytes.as_ptr() as usize - file.shards()[0].bytes().as_ptr() as usize;
     let mut damaged = whole;
     damaged[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
     let folder = tempfile::tempdir().unwrap();

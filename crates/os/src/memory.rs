@@ -1,19 +1,34 @@
 //! Memory: how much may be used, how much is used, and keeping it from the swap.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::cgroup::{self, Version};
 
 /// Memory of the machine and of the control groups this process is in, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Memory of the machine.
     pub total: u64,
     /// The smallest limit of a control group, when one is below `total`.
-    pub limit: Option<u64>,
+    pub limit: Option<Limit>,
+    /// The limit that leaves no more than `available`; `None` where the machine itself has no
+    /// more. It need not be the smallest: a larger group can be fuller.
+    pub bound: Option<Limit>,
     /// What can be taken without swapping. Pages that only cache files count as free: the
     /// system gives them up, and a mapped model is such pages itself.
     pub available: u64,
+}
+
+/// A limit of a control group and where it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Bytes that all processes of the group may have.
+    pub bytes: u64,
+    /// The file that says so, such as `/sys/fs/cgroup/box/memory.max`.
+    pub file: PathBuf,
 }
 
 /// The memory that `proc` and `sys` below `root` tell of; `None` when they do not.
@@ -25,19 +40,28 @@ pub fn memory(root: &Path) -> Option<Memory> {
         let cached = kib("Cached")?.saturating_sub(kib("Shmem").unwrap_or(0));
         Some(kib("MemFree")?.saturating_add(cached).saturating_add(kib("Buffers")?))
     };
-    let mut out = Memory { total, limit: None, available: kib("MemAvailable").or_else(guess)? };
+    let available = kib("MemAvailable").or_else(guess)?;
+    let mut out = Memory { total, limit: None, bound: None, available };
     for (version, folder) in cgroup::folders(root, "memory") {
         let (limits, usage): (&[&str], _) = match version {
             Version::Two => (&["memory.max", "memory.high"], "memory.current"),
             Version::One => (&["memory.limit_in_bytes"], "memory.usage_in_bytes"),
         };
-        let limit = limits.iter().filter_map(|name| cgroup::number(&folder, name)).min();
+        let limits = limits.iter().filter_map(|name| Some((cgroup::number(&folder, name)?, name)));
         // Version 1 writes "no limit" as a number larger than any machine.
-        let Some(limit) = limit.filter(|limit| *limit < total) else { continue };
-        out.limit = Some(out.limit.map_or(limit, |before| before.min(limit)));
+        let smallest = limits.min_by_key(|limit| limit.0).filter(|limit| limit.0 < total);
+        let Some((bytes, name)) = smallest else { continue };
+        let file = folder.join(name);
+        let file = Path::new("/").join(file.strip_prefix(root).unwrap_or(&file));
+        let limit = Limit { bytes, file };
         let used = cgroup::number(&folder, usage).unwrap_or(0);
-        let kept = used.saturating_sub(file_pages(&folder));
-        out.available = out.available.min(limit.saturating_sub(kept));
+        let left = bytes.saturating_sub(used.saturating_sub(file_pages(&folder)));
+        if left < out.available {
+            (out.available, out.bound) = (left, Some(limit.clone()));
+        }
+        if out.limit.as_ref().is_none_or(|before| bytes < before.bytes) {
+            out.limit = Some(limit);
+        }
     }
     Some(out)
 }
@@ -163,7 +187,8 @@ mod tests {
         // The same use under a limit: what is not file counts, nothing else.
         group(root.path(), "box", &format!("{}\n", gib(28.0)), 25.69, &stat);
         let found = memory(root.path()).unwrap();
-        assert_eq!(found.limit, Some(gib(28.0)));
+        let limit = Limit { bytes: gib(28.0), file: "/sys/fs/cgroup/box/memory.max".into() };
+        assert_eq!((found.limit.as_ref(), found.bound.as_ref()), (Some(&limit), Some(&limit)));
         assert!(found.available.abs_diff(gib(28.0 - 0.66)) < 1 << 20, "{found:?}");
     }
 
@@ -173,7 +198,13 @@ mod tests {
         group(root.path(), "box/inner", &gib(8.0).to_string(), 1.0, "anon 1\n");
         group(root.path(), "box", &gib(4.0).to_string(), 3.0, "active_file 0\ninactive_file 0\n");
         let found = memory(root.path()).unwrap();
-        assert_eq!((found.limit, found.available), (Some(gib(4.0)), gib(1.0)));
+        let smallest = |memory: &Memory| memory.limit.as_ref().map(|limit| limit.bytes);
+        assert_eq!((smallest(&found), found.available), (Some(gib(4.0)), gib(1.0)));
+        // A larger group that is fuller leaves less than the smallest one.
+        group(root.path(), "box", &gib(9.0).to_string(), 8.5, "anon 1\n");
+        let found = memory(root.path()).unwrap();
+        assert_eq!((smallest(&found), found.available), (Some(gib(8.0)), gib(0.5)));
+        assert_eq!(found.bound.unwrap().file, Path::new("/sys/fs/cgroup/box/memory.max"));
         // Shared memory is kept in `file` and cannot be given up.
         let stat = format!("file {}\nshmem {}\n", gib(2.0), gib(1.5));
         group(root.path(), "box", &gib(4.0).to_string(), 3.0, &stat);
@@ -182,7 +213,8 @@ mod tests {
         group(root.path(), "box", &GIB.to_string(), 3.0, "");
         assert_eq!(memory(root.path()).unwrap().available, 0);
         add(root.path(), "sys/fs/cgroup/memory.high", "1000\n");
-        assert_eq!(memory(root.path()).unwrap().limit, Some(1000));
+        let limit = memory(root.path()).unwrap().limit.unwrap();
+        assert_eq!(limit, Limit { bytes: 1000, file: "/sys/fs/cgroup/memory.high".into() });
     }
 
     #[test]
@@ -196,9 +228,13 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.stat", "total_active_file 1\ntotal_inactive_file 9\n"),
         ]);
         let found = memory(root.path()).unwrap();
-        assert_eq!(found, Memory { total: 1_024_000, limit: None, available: 921_600 });
+        let (limit, bound) = (None, None);
+        assert_eq!(found, Memory { total: 1_024_000, limit, bound, available: 921_600 });
         add(root.path(), "sys/fs/cgroup/memory/memory.limit_in_bytes", "712000\n");
-        assert_eq!(memory(root.path()).unwrap().available, 200_010);
+        let found = memory(root.path()).unwrap();
+        assert_eq!(found.available, 200_010);
+        let file = Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+        assert_eq!(found.bound.map(|limit| limit.file).as_deref(), Some(file));
     }
 
     #[test]

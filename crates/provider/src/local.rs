@@ -26,7 +26,8 @@ pub struct Local {
 
 impl Local {
     /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
-    /// pinning and verifying goes before what `options` says; sessions are as `settings` has them.
+    /// pinning and verifying goes before what `options` says; sessions store keys and values as
+    /// `settings` has it and have the context that `options` asks for.
     ///
     /// Where a lock holds and has the model, its parts must be what it says, and the digest of the
     /// weights is computed unless `settings` say otherwise. A file whose name in a store is its
@@ -51,11 +52,12 @@ impl Local {
             verify: held.verify(settings).unwrap_or(options.verify),
             name: Some(name.clone()),
             claims,
+            session: settings.session(options.session.context),
             ..options
         };
         let model = Model::open(&path, &options)?;
         let warnings = held.warnings(&path, &model)?;
-        Ok(Local { model, name, path, session: settings.session(None), warnings })
+        Ok(Local { model, name, path, session: options.session, warnings })
     }
 
     /// The same with sessions made by `options`.

@@ -250,9 +250,15 @@ impl Entry {
     pub fn of(local: &Local) -> Result<Entry, Error> {
         let (model, digests) = (local.model(), local.model().digests()?);
         let file = model.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let shards = digests.shards.iter();
+        let mut weights: Vec<Weights> =
+            shards.map(|s| Weights { file: s.file.clone(), digest: s.digest }).collect();
+        if weights.is_empty() {
+            weights.push(Weights { file, digest: digests.weights });
+        }
         Ok(Entry {
             store: local.store().to_owned(),
-            weights: vec![Weights { file, digest: digests.weights }],
+            weights,
             tokenizer: digests.tokenizer,
             template: digests.template,
             architecture: digests.architecture,

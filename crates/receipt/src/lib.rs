@@ -16,6 +16,6 @@ pub use error::{Error, Kind};
 pub use hasher::{Hasher, sha256, sha256_ids, sha256_read, sha256_until};
 pub use record::{
     Architecture, Claimant, Engine, Finish, Held, Model, Origin, Output, Part, Receipt, SCHEMA,
-    Source, Times, Usage, Verdict,
+    Shard, Source, Times, Usage, Verdict, of_files,
 };
 pub use setting::{Setting, Word};

@@ -48,11 +48,11 @@ pub struct Receipt {
 pub struct Model {
     /// The name the user gave.
     pub asked: String,
-    /// The file's name, without its folder.
+    /// The file's name, without its folder; of a model in several files, the first one's.
     pub file: String,
-    /// Its size in bytes.
+    /// Its size in bytes; of several files, all of them.
     pub size: u64,
-    /// SHA-256 over all of its bytes.
+    /// SHA-256 over all of its bytes; of several files, what [`of_files`] makes of theirs.
     pub digest: Digest,
     /// Whether that run computed the digest or knew it; `None` in records that do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,9 @@ pub struct Model {
     /// What was said of this model's parts before it ran, and whether it was so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Verdict>,
+    /// Each file of a model in several, in order; empty for a model in one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<Shard>,
 }
 
 /// Who said by its digest what a part of the model is.
@@ -125,6 +128,32 @@ pub struct Verdict {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
 fn is_first(file: &u64) -> bool {
     *file == 0
+}
+
+/// One file of a model in several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// The file's name, without its folder.
+    pub file: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// SHA-256 over all of its bytes.
+    pub digest: Digest,
+    /// Whether that run computed the digest or knew it.
+    pub digest_origin: Origin,
+}
+
+/// The digest of a model by those of its files: of one file its own, of several the SHA-256 of
+/// their digests, each as 64 hexadecimal digits and a line break.
+pub fn of_files(digests: &[Digest]) -> Digest {
+    match digests {
+        [one] => *one,
+        _ => {
+            let lines: String = digests.iter().map(|digest| format!("{digest}\n")).collect();
+            sha256(lines.as_bytes())
+        }
+    }
 }
 
 /// Where a digest comes from.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use recinto_receipt::{
     Architecture, Claimant, Engine, Held, Kind, Model, Origin, Output, Part, Receipt, SCHEMA,
-    Setting, Source, Times, Usage, Verdict, Word, sha256, sha256_ids,
+    Setting, Shard, Source, Times, Usage, Verdict, Word, of_files, sha256, sha256_ids,
 };
 
 fn receipt() -> Receipt {
@@ -33,6 +33,7 @@ fn receipt() -> Receipt {
                     matches: false,
                 },
             ],
+            shards: Vec::new(),
         },
         architecture: Architecture {
             name: "qwen2".into(),
@@ -101,6 +102,37 @@ fn the_bytes_are_written_down() {
     ];
     assert_eq!(text, want.concat());
     assert_eq!(receipt().digest(), sha256(text.as_bytes()));
+}
+
+#[test]
+fn a_model_in_several_files_has_them_all_in_its_record() {
+    let shard = |no: u64, origin| Shard {
+        file: format!("año-0000{no}-of-00002.gguf"),
+        size: no,
+        digest: sha256(&no.to_le_bytes()),
+        digest_origin: origin,
+    };
+    let shards = vec![shard(1, Origin::Computed), shard(2, Origin::Cached)];
+    let digests: Vec<_> = shards.iter().map(|shard| shard.digest).collect();
+    // As `sha256sum FILES | cut -c1-64 | sha256sum` has it.
+    let list = format!("{}\n{}\n", digests[0], digests[1]);
+    let digest = of_files(&digests);
+    assert_eq!(digest, sha256(list.as_bytes()));
+    assert_eq!(of_files(&digests[..1]), digests[0], "one file is its own digest");
+    let record = Receipt { model: Model { digest, shards, ..receipt().model }, ..receipt() };
+    let text = String::from_utf8(record.to_bytes()).unwrap();
+    let second = format!(
+        r#"{{"digest":"sha256:{}","digest_origin":"cached","file":"{}","size":2}}"#,
+        digests[1], "año-00002-of-00002.gguf"
+    );
+    assert!(text.contains(&format!(r#","shards":[{{"digest":"sha256:{}","#, digests[0])), "{text}");
+    assert!(text.contains(&second), "{text}");
+    assert_eq!(Receipt::from_bytes(text.as_bytes()).unwrap(), record);
+    // Records of builds that knew one file only, and no vocabulary, are still read.
+    let older = Receipt { tokenizer: None, ..receipt() };
+    let text = String::from_utf8(older.to_bytes()).unwrap();
+    assert!(!text.contains("shards") && !text.contains("tokenizer"), "{text}");
+    assert_eq!(Receipt::from_bytes(text.as_bytes()).unwrap(), older);
 }
 
 #[test]

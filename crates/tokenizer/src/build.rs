@@ -15,17 +15,24 @@ use crate::{
     tokenizer::Model,
 };
 
-/// See [`Tokenizer::from_metadata`].
-pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
+/// See [`Tokenizer::from_metadata`] and [`Tokenizer::with_rows`].
+pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, Error> {
     use PieceKind::{Control, Unknown};
     let mut notes = Vec::new();
     let model_word = model_word(m)?;
-    let pre_word = load::text(m, "pre")?;
-    let pre = match model_word {
-        "llama" => None,
-        _ => Some(find_pre(model_word, pre_word, &mut notes)?),
-    };
     let pieces = Pieces::new(load::pieces(m)?)?;
+    let (pre, pre_word) = match model_word {
+        "llama" => (None, "default"),
+        _ => {
+            let (pre, word) = find_pre(model_word, load::text(m, "pre")?, &pieces, &mut notes)?;
+            (Some(pre), word)
+        }
+    };
+    let beyond = pieces.len() - rows.unwrap_or(usize::MAX).min(pieces.len());
+    if beyond > 0 {
+        let rows = pieces.len() - beyond;
+        notes.push(format!("{beyond} pieces from id {rows} on have no row in the embedding"));
+    }
     if pieces.repeated > 0 {
         let repeated = pieces.repeated;
         notes.push(format!("{repeated} pieces appear more than once; the last id is used"));
@@ -47,12 +54,15 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
     let mut borders = ends.clone();
     borders.extend(named.bos.into_iter().chain(named.eos));
     let bounds = |id: u32| borders.contains(&id);
-    let guarded = guards(&pieces, &kinds, bounds);
+    let mut guarded = guards(&pieces, &kinds, bounds);
+    (pieces.len() - beyond..pieces.len()).for_each(|id| guarded[id / 64] |= 1 << (id % 64));
     let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
     let model = model(m, pre, &pieces, barred)?;
     let specials = specials(m, pre, &pieces, &kinds, bounds, barred)?;
     let escaped = pre.is_none_or(|pre| pre.escaped);
-    let refused = |id: u32| bounds(id) || matches!(kinds[id as usize], Control | Unknown);
+    let rowless = |id: u32| id as usize >= pieces.len() - beyond;
+    let refused =
+        |id: u32| bounds(id) || rowless(id) || matches!(kinds[id as usize], Control | Unknown);
     let bytes = byte_ids(&pieces, escaped, pre.is_none(), refused);
     // Some bytes never occur in UTF-8.
     let needed = |byte: usize| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
@@ -68,7 +78,9 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
     }
     // What stands for the unknown may come from content; a mark that means something else, or
     // what begins or ends a text, may not.
-    let stands = |id: &u32| !bounds(*id) && (kinds[*id as usize] == Unknown || !barred(*id));
+    let stands = |id: &u32| {
+        !bounds(*id) && !rowless(*id) && (kinds[*id as usize] == Unknown || !barred(*id))
+    };
     let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(pre.is_none_or(|pre| pre.add_bos));
     // As in the reference: files of this kind that say otherwise are mistaken.
     let add_bos = add_bos || pre.is_some_and(|pre| pre.escaped);
@@ -85,7 +97,7 @@ pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
         unknown: named.unknown.filter(stands),
         guarded,
         model_word: model_word.into(),
-        pre_word: pre.map_or("default", |_| pre_word.unwrap_or("default")).into(),
+        pre_word: pre_word.into(),
         bos: named.bos,
         eos: named.eos,
         add_bos: add_bos && named.bos.is_some(),
@@ -212,18 +224,34 @@ const MIDDLE_KEYS: &[(&str, &str)] = &[
     ("fim_mid", "middle"),
 ];
 
-fn find_pre(
+/// Pieces by which a vocabulary without a pre-tokenizer's word is known, and the word. Some files
+/// of Llama 3 lack it; the default splitter would give other ids.
+const KNOWN_BY: &[(&[&str], &str)] =
+    &[(&["<|begin_of_text|>", "<|start_header_id|>", "<|eot_id|>"], "llama-bpe")];
+
+/// The splitter and the word it is called by.
+fn find_pre<'m>(
     model: &str,
-    word: Option<&str>,
+    word: Option<&'m str>,
+    pieces: &Pieces,
     notes: &mut Vec<String>,
-) -> Result<&'static Pre, Error> {
+) -> Result<(&'static Pre, &'m str), Error> {
     match word {
-        _ if model == "gemma4" => Ok(&split::GEMMA4),
+        _ if model == "gemma4" => Ok((&split::GEMMA4, word.unwrap_or("default"))),
         None | Some("") => {
+            let has = |piece: &&str| pieces.find(piece.as_bytes()).is_some();
+            let known = KNOWN_BY.iter().find(|(marks, _)| marks.iter().all(has));
+            if let Some((marks, word)) = known
+                && let Some(pre) = split::find(word)
+            {
+                let mark = marks[0];
+                notes.push(format!("no pre-tokenizer is named; `{mark}` tells it is `{word}`"));
+                return Ok((pre, word));
+            }
             notes.push("the file names no pre-tokenizer; the default one is used".into());
-            Ok(&split::DEFAULT)
+            Ok((&split::DEFAULT, "default"))
         }
-        Some(word) => split::find(word).ok_or_else(|| {
+        Some(word) => split::find(word).map(|pre| (pre, word)).ok_or_else(|| {
             let what = format!("pre-tokenizer `{}` is not known", shown(word));
             Error::new(Kind::Unsupported, what)
                 .hint("key `tokenizer.ggml.pre`; another splitter would give wrong ids silently")

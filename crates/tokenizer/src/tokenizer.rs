@@ -72,7 +72,14 @@ pub struct Description {
 impl Tokenizer {
     /// Builds the tokenizer that `tokenizer.ggml.*` describes; everything in it is checked.
     pub fn from_metadata(m: Metadata<'_>) -> Result<Tokenizer, Error> {
-        build::build(m)
+        build::build(m, None)
+    }
+
+    /// The same for a model whose embedding has `rows` rows. Where the vocabulary is longer, no
+    /// text becomes a piece without a row; [`Tokenizer::notes`] says so. In scaffold a mark
+    /// without a row keeps its id, which no model can be fed.
+    pub fn with_rows(m: Metadata<'_>, rows: usize) -> Result<Tokenizer, Error> {
+        build::build(m, Some(rows))
     }
 
     /// Ids of `text` with their byte ranges. No BOS or EOS is added.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{CONTROL, NORMAL, UNKNOWN, UNUSED, USER, build, byte_level, named, pieces, scored};
 use recinto_testkit::gguf::Builder;
-use recinto_tokenizer::PieceKind;
+use recinto_tokenizer::{PieceKind, Tokenizer};
 
 const TYPES: &str = "tokenizer.ggml.token_type";
 
@@ -362,4 +362,82 @@ fn white_space_after_specials_of_phi_3() {
     assert_eq!(pieces(&strips, text), ["<|user|>", "▁a", "<s>", "▁", "▁a"]);
     let tokens = strips.encode(text, &[]).expect("encodes");
     assert_eq!((tokens[0].start, tokens[0].end), (0, 10), "its range holds what it swallowed");
+}
+
+/// A vocabulary that is longer than the embedding, as files with an image tower have it.
+#[test]
+fn pieces_without_a_row_are_never_made() {
+    let merges = [("a", "b"), ("ab", "c")];
+    let marks = [("<image>", CONTROL), ("palabra", USER)];
+    let builder = byte_level("default", &merges, &marks);
+    let file = recinto_weights::File::from_bytes(builder.build()).unwrap();
+    let with = |rows| Tokenizer::with_rows(file.metadata(), rows).unwrap();
+    let ids = |tokenizer: &Tokenizer, text: &str, content: &[std::ops::Range<usize>]| {
+        let tokens = tokenizer.encode(text, content).unwrap();
+        tokens.iter().map(|token| token.id).collect::<Vec<_>>()
+    };
+    // Rows, and the ids of `abc`: the second merge gives id 257, the marks are 258 and 259.
+    let cases: [(usize, &[u32], usize); 5] = [
+        (400, &[257], 0),
+        (260, &[257], 0),
+        (258, &[257], 1),
+        (257, &[256, 99], 1),
+        (256, &[97, 98, 99], 1),
+    ];
+    for (rows, want, notes) in cases {
+        let tokenizer = with(rows);
+        assert_eq!(ids(&tokenizer, "abc", &[]), want, "{rows} rows");
+        let said = tokenizer.notes().iter().filter(|note| note.contains("no row"));
+        assert_eq!(said.count(), notes, "{rows} rows: {:?}", tokenizer.notes());
+        let text = "palabra <image> ñ";
+        let content = ids(&tokenizer, text, std::slice::from_ref(&(0..text.len())));
+        assert!(content.iter().all(|id| (*id as usize) < rows), "{rows} rows: {content:?}");
+        assert_eq!(tokenizer.decode(&content).unwrap(), text, "{rows} rows");
+        // In scaffold the mark keeps its id: as text it would be read wrongly.
+        assert!(ids(&tokenizer, "<image>", &[]) == [258], "{rows} rows");
+        assert_eq!(tokenizer.size(), 260);
+    }
+    let notes = with(257).notes().to_vec();
+    assert!(notes.contains(&"3 pieces from id 257 on have no row in the embedding".into()));
+    // Scored vocabularies: `ab` has id 259, and is the last.
+    let builder = scored(&[("ab", -1.0, NORMAL)]);
+    let file = recinto_weights::File::from_bytes(builder.build()).unwrap();
+    for (rows, made) in [(260, true), (259, false)] {
+        let tokenizer = Tokenizer::with_rows(file.metadata(), rows).unwrap();
+        let tokens = tokenizer.encode("ab", &[]).unwrap();
+        assert_eq!(tokens.iter().any(|token| token.id == 259), made, "{rows} rows");
+    }
+}
+
+/// Old files of Llama 3: no word for the splitter, and an EOS that ends texts, not turns.
+#[test]
+fn llama_3_is_known_by_its_marks() {
+    let marks = [
+        ("<|begin_of_text|>", CONTROL),
+        ("<|end_of_text|>", CONTROL),
+        ("<|start_header_id|>", CONTROL),
+        ("<|end_header_id|>", CONTROL),
+        ("<|eot_id|>", CONTROL),
+    ];
+    // Llama 3 keeps a space with the marks behind it, the default does not.
+    let merges = [(" ", "!")];
+    let builder = byte_level("llama-bpe", &merges, &marks)
+        .key("tokenizer.ggml.bos_token_id", 257u32)
+        .key("tokenizer.ggml.eos_token_id", 258u32);
+    let stated = build(&builder);
+    let left_out = build(&builder.without("tokenizer.ggml.pre"));
+    for tokenizer in [&stated, &left_out] {
+        assert_eq!(pieces(tokenizer, "a !"), ["a", "Ġ!"]);
+        assert_eq!(tokenizer.describe().pre, "llama-bpe");
+        assert_eq!(tokenizer.ends(), [258, 261], "end of text and end of turn");
+        assert!(tokenizer.add_bos());
+    }
+    assert!(stated.notes().is_empty(), "{:?}", stated.notes());
+    let want = "no pre-tokenizer is named; `<|begin_of_text|>` tells it is `llama-bpe`";
+    assert_eq!(left_out.notes(), [want]);
+    // One mark alone tells nothing.
+    let builder = byte_level("x", &merges, &marks[..1]).without("tokenizer.ggml.pre");
+    let other = build(&builder);
+    assert_eq!(pieces(&other, "a !"), ["a", "Ġ", "!"]);
+    assert_eq!(other.describe().pre, "default");
 }

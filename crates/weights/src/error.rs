@@ -49,6 +49,14 @@ impl Error {
         self
     }
 
+    /// Names the file it is about, where it does not yet.
+    pub(crate) fn within(mut self, file: &str) -> Error {
+        if !self.what.contains(file) {
+            self.what = format!("{file}: {}", self.what);
+        }
+        self
+    }
+
     /// The kind of fault.
     pub fn kind(&self) -> Kind {
         self.kind

@@ -1,24 +1,34 @@
-//! An opened model file: metadata, tensors, bytes.
+//! An opened model: metadata, tensors, bytes, of one file or of several shards.
 
-use std::{collections::HashMap, io, ops::Range, path::Path};
+use std::{
+    collections::HashMap,
+    io,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
-use recinto_os::{Advice, Identity, Map};
+use recinto_os::{Advice, Map};
 use recinto_quant::DType;
 
 use crate::{
     Array, Element, Error, Kind, Value,
     gguf::{self, Header},
+    shards::{self, Part, Shard},
     value,
 };
 
-/// An opened GGUF file; every bound is settled.
+/// An opened GGUF model; every bound is settled.
+///
+/// It lies in one file, or in several shards, of which the first one has the metadata.
 pub struct File {
-    pub(crate) map: Map,
+    /// The first shard's keys, and the tensors of all of them.
     pub(crate) header: Header,
+    /// In their order; at least one.
+    pub(crate) shards: Vec<Shard>,
 }
 
 /// The error for a path that the system does not open.
-fn refused(path: &Path, error: &io::Error) -> Error {
+pub(crate) fn refused(path: &Path, error: &io::Error) -> Error {
     let path = path.display();
     let (reason, hint) = match error.kind() {
         io::ErrorKind::NotFound => ("no such file".into(), "a path to a .gguf file is needed"),
@@ -39,6 +49,8 @@ pub struct TensorInfo {
     pub dims: Vec<u64>,
     /// Storage type.
     pub dtype: DType,
+    /// Index in [`File::shards`] of the file it lies in.
+    pub shard: usize,
     pub(crate) range: Range<usize>,
 }
 
@@ -64,39 +76,63 @@ pub struct Tensor<'a> {
 }
 
 impl File {
-    /// Maps `path` read-only and checks header, metadata and tensor table.
+    /// Maps `path` read-only and checks header, metadata and tensor table. When it says that it is
+    /// one shard of several, whichever it is, the others are taken from beside it by their names.
+    ///
+    /// # Errors
+    ///
+    /// No such file, no sound GGUF file, or not the whole of a model; missing shards are named.
     pub fn open(path: &Path) -> Result<File, Error> {
-        let map = Map::open(path).map_err(|e| refused(path, &e))?;
-        // Before the first touch: what is not cached yet then comes in large pages where the file
-        // system has them. A refusal changes nothing.
-        let _ = map.advise(Advice::HugePage);
-        File::from_map(map)
+        shards::beside(Part::open(path)?, path)
+    }
+
+    /// The model in `paths`: one file, as [`File::open`], or all its shards in their order.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::open`]; and shards in another order, of different models, twice or too few.
+    pub fn open_all(paths: &[PathBuf]) -> Result<File, Error> {
+        match paths {
+            [one] => File::open(one),
+            _ => {
+                let part = |path: &PathBuf| {
+                    Part::open(path).map_err(|e| e.within(&path.display().to_string()))
+                };
+                shards::together(paths.len(), paths.iter().map(part))
+            }
+        }
     }
 
     /// The same over bytes in memory, for tests and fuzzing.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<File, Error> {
-        File::from_map(Map::from_bytes(bytes))
+        File::from_shards(vec![bytes])
     }
 
-    fn from_map(map: Map) -> Result<File, Error> {
-        let header = gguf::parse(map.bytes())?;
-        Ok(File { map, header })
+    /// A model of several shards over bytes in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::open_all`].
+    pub fn from_shards(shards: Vec<Vec<u8>>) -> Result<File, Error> {
+        let parts = shards.into_iter().map(|bytes| Part::new(Map::from_bytes(bytes), None));
+        shards::together(parts.len(), parts)
     }
 
-    /// Every byte of the file, as mapped; of a pinned copy, with what was rewritten in it.
-    pub fn bytes(&self) -> &[u8] {
-        self.map.bytes()
+    /// The files it lies in, in their order; one where the model is not split.
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
     }
 
-    /// Where the tensors' bytes lie: from the end of the header, padding passed, to the end of
-    /// the file.
-    pub fn data_range(&self) -> Range<usize> {
-        self.header.data..self.map.bytes().len()
+    /// Bytes of all files together.
+    pub fn size(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.bytes().len() as u64).sum()
     }
 
     /// Tells the system how the bytes will be read; advice only, a refusal changes nothing.
     pub fn advise(&self, advice: Advice) {
-        let _ = self.map.advise(advice);
+        for shard in &self.shards {
+            let _ = shard.map.advise(advice);
+        }
     }
 
     /// GGUF version.
@@ -106,10 +142,10 @@ impl File {
 
     /// The named values.
     pub fn metadata(&self) -> Metadata<'_> {
-        Metadata { bytes: self.map.bytes(), header: &self.header }
+        Metadata { bytes: self.shards[0].bytes(), header: &self.header }
     }
 
-    /// All tensors, in the file's order.
+    /// All tensors, in the order of the files and of each file.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.header.tensors
     }
@@ -122,18 +158,13 @@ impl File {
     /// The tensor at `index` in [`File::tensors`].
     pub fn tensor(&self, index: usize) -> Tensor<'_> {
         let info = &self.header.tensors[index];
-        Tensor { info, bytes: &self.map.bytes()[info.range.clone()] }
+        Tensor { info, bytes: &self.shards[info.shard].bytes()[info.range.clone()] }
     }
 
-    /// The file's identity when it was mapped; `None` for bytes in memory.
-    pub fn identity(&self) -> Option<Identity> {
-        self.map.identity()
-    }
-
-    /// Whether the file is still as it was when it was mapped, and still the one its path leads to;
-    /// true for a pinned copy, which no file can change.
+    /// Whether every file on disk is still the one that was mapped; true for a pinned copy, which
+    /// no file can change.
     pub fn unchanged(&self) -> bool {
-        self.map.unchanged().unwrap_or(false)
+        self.shards.iter().all(|shard| shard.map.unchanged().unwrap_or(false))
     }
 }
 

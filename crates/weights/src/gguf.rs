@@ -10,8 +10,10 @@ use crate::{Element, Error, Kind, TensorInfo, file::index, reader::Reader};
 
 /// Most keys, tensors and dimensions a file may have; far above any published model.
 const MAX_KEYS: u64 = 1 << 16;
-const MAX_TENSORS: u64 = 1 << 17;
+pub(crate) const MAX_TENSORS: u64 = 1 << 17;
 const MAX_DIMS: u32 = 4;
+/// Most files of one model; each of them stays open.
+pub(crate) const MAX_SHARDS: u64 = 512;
 
 /// What the header says, all ranges inside the file.
 pub(crate) struct Header {
@@ -22,6 +24,19 @@ pub(crate) struct Header {
     pub names: HashMap<String, usize>,
     /// Where the tensors' bytes begin; at most the file's length.
     pub data: usize,
+    /// Set when the file is one shard of a model in several.
+    pub split: Option<Split>,
+}
+
+/// What a shard says of the set it belongs to.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    /// Its number, from 0 and below `count`.
+    pub no: u64,
+    /// Files of the whole model, at least two.
+    pub count: u64,
+    /// Tensors of the whole model, where it says so.
+    pub tensors: Option<u64>,
 }
 
 /// A key and where its value's bytes are.
@@ -31,7 +46,7 @@ pub(crate) struct Key {
     pub array: Option<(Element, usize)>,
     /// The value's bytes.
     pub range: Range<usize>,
-    /// Where the name's length, the first field of the key, begins.
+    /// Where the whole entry begins: name, type and value.
     pub start: usize,
 }
 
@@ -51,7 +66,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Error> {
             .at(key.range.start as u64)
     })?;
     let alignment = alignment(bytes, &keys, &key_index)?;
-    split(bytes, &keys, &key_index)?;
+    let split = split(bytes, &keys, &key_index)?;
     let mut found = Vec::new();
     for _ in 0..tensor_count {
         found.push(tensor(&mut reader)?);
@@ -68,7 +83,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Error> {
     }
     overlaps(&tensors)?;
     let data = (data as usize).min(bytes.len());
-    Ok(Header { version, keys, key_index, tensors, names, data })
+    Ok(Header { version, keys, key_index, tensors, names, data, split })
 }
 
 fn magic(reader: &mut Reader<'_>) -> Result<u32, Error> {
@@ -173,18 +188,34 @@ fn alignment(bytes: &[u8], keys: &[Key], key_index: &HashMap<String, usize>) -> 
     Err(Error::new(Kind::Invalid, what).at(at))
 }
 
-/// Refuses one part of a model that was split over several files.
-fn split(bytes: &[u8], keys: &[Key], key_index: &HashMap<String, usize>) -> Result<(), Error> {
-    let parts = match whole(bytes, keys, key_index, "split.count")? {
-        Some((parts, at)) if parts > 1 => (parts, at),
-        _ => return Ok(()),
+/// What the file says of the set of shards it belongs to; `None` for a model in one file, also one
+/// that was merged (its count is 0) or never divided (1).
+fn split(
+    bytes: &[u8],
+    keys: &[Key],
+    key_index: &HashMap<String, usize>,
+) -> Result<Option<Split>, Error> {
+    let read = |name| whole(bytes, keys, key_index, name);
+    let Some((count, at)) = read("split.count")?.filter(|(count, _)| *count > 1) else {
+        return Ok(None);
     };
-    let (parts, at) = parts;
-    let part = whole(bytes, keys, key_index, "split.no")?
-        .map_or_else(|| "a part".into(), |(part, _)| format!("part {}", part.saturating_add(1)));
-    let what = format!("this file is {part} of a model in {parts} files");
-    let hint = "join the parts first: `llama-gguf-split --merge FIRST-PART ALL.gguf`";
-    Err(Error::new(Kind::Unsupported, what).at(at).hint(hint))
+    let bad = |what: String, at| Err(Error::new(Kind::Invalid, what).at(at));
+    if count > MAX_SHARDS {
+        let what = format!("a shard of a model in {count} files; {MAX_SHARDS} are allowed");
+        return bad(what, at);
+    }
+    match read("split.no")? {
+        Some((no, _)) if no < count => {
+            let tensors = read("split.tensors.count")?.map(|(tensors, _)| tensors);
+            Ok(Some(Split { no, count, tensors }))
+        }
+        Some((no, at)) => bad(format!("key `split.no` is {no} in a model of {count} files"), at),
+        None => {
+            let what = format!("a shard of a model in {count} files without its number");
+            let error = Error::new(Kind::Missing, what).at(at);
+            Err(error.hint("key `split.no` is missing"))
+        }
+    }
 }
 
 fn tensor(reader: &mut Reader<'_>) -> Result<(TensorInfo, u64, u64), Error> {
@@ -224,7 +255,7 @@ fn tensor(reader: &mut Reader<'_>) -> Result<(TensorInfo, u64, u64), Error> {
         return bad(Kind::Invalid, text);
     }
     let offset = reader.u64(&what)?;
-    Ok((TensorInfo { name, dims, dtype, range: 0..0 }, offset, at))
+    Ok((TensorInfo { name, dims, dtype, shard: 0, range: 0..0 }, offset, at))
 }
 
 fn place(

@@ -1,7 +1,8 @@
 //! Where the bytes are: GGUF files, mapped read-only and checked once.
 //!
 //! [`File::open`] settles every bound; afterwards a [`Tensor`] is a name, dimensions, a storage
-//! type and bytes known to be long enough.
+//! type and bytes known to be long enough. A model may lie in several shards; any of them leads to
+//! the others.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -9,6 +10,7 @@ mod file;
 mod gguf;
 mod pin;
 mod reader;
+mod shards;
 mod utf8;
 mod value;
 
@@ -16,4 +18,5 @@ pub use error::{Error, Kind};
 pub use file::{File, Metadata, Tensor, TensorInfo};
 pub use pin::Rewrite;
 pub use recinto_os::{Advice, Identity};
+pub use shards::{Shard, siblings};
 pub use value::{Array, Element, Value};

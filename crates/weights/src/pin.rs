@@ -7,7 +7,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{Error, File, Kind, TensorInfo, gguf};
+use crate::{
+    Error, File, Kind, TensorInfo, gguf,
+    shards::{self, Part, Shard},
+};
 
 /// How tensors are stored in a pinned copy: in another order of bytes, never another number.
 ///
@@ -24,11 +27,13 @@ pub trait Rewrite: Sync {
 }
 
 impl File {
-    /// The same file as a private copy in 2 MiB pages, read-only; the mapping ends.
+    /// The same model as a private copy in 2 MiB pages, read-only; the mappings end, one after the
+    /// other, so that never more than one file is there twice.
     ///
-    /// `see` is shown the file's own bytes, every one of them once and in order, as they lie in
-    /// the copy and before `rewrite` (on up to `threads` threads) stores tensors otherwise: a
-    /// digest made of them is the digest of what was copied. It may break off, which is an error.
+    /// `see` is shown the files' own bytes with the index of the shard they are of, every one of
+    /// them once and in order, as they lie in the copy and before `rewrite` (on up to `threads`
+    /// threads) stores tensors otherwise: a digest made of them is the digest of what was copied.
+    /// It may break off, which is an error.
     ///
     /// # Errors
     ///
@@ -38,24 +43,28 @@ impl File {
         self,
         threads: usize,
         rewrite: &dyn Rewrite,
-        see: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+        see: &mut dyn FnMut(usize, &[u8]) -> ControlFlow<()>,
     ) -> Result<File, Error> {
-        let mut pages = self.map.copy(see).map_err(|e| refused(&e))?;
-        if !self.map.unchanged().unwrap_or(false) {
-            return Err(Error::new(Kind::Io, "the file changed while it was copied")
-                .hint("start again; replace model files by renaming, never in place"));
-        }
-        // Once more from the copy: nothing that was read through the mapping counts any more.
-        let header = gguf::parse(&pages)?;
-        let File { map, .. } = self;
-        store(&mut pages, &header.tensors, rewrite, threads);
-        let map = map.pinned(pages).map_err(|e| refused(&e))?;
-        Ok(File { map, header })
+        let count = self.shards.len();
+        let copies = self.shards.into_iter().enumerate().map(|(index, shard)| {
+            let Shard { map, path, .. } = shard;
+            let mut pages = map.copy(&mut |bytes| see(index, bytes)).map_err(|e| refused(&e))?;
+            if !map.unchanged().unwrap_or(false) {
+                return Err(Error::new(Kind::Io, "the file changed while it was copied")
+                    .hint("start again; replace model files by renaming, never in place"));
+            }
+            // Once more from the copy: nothing that was read through the mapping counts any more.
+            let header = gguf::parse(&pages)?;
+            store(&mut pages, &header.tensors, rewrite, threads);
+            let map = map.pinned(pages).map_err(|e| refused(&e))?;
+            Ok(Part { map, path, header })
+        });
+        shards::together(count, copies)
     }
 
     /// Whether the bytes are a private copy ([`File::pin`]).
     pub fn is_pinned(&self) -> bool {
-        self.map.is_pinned()
+        self.shards.iter().all(|shard| shard.map.is_pinned())
     }
 }
 

@@ -213,12 +213,25 @@ fn keys() {
             "key `año` appears twice",
         ),
         case(
-            "one of three parts",
+            "one of three shards",
             Raw::new(0, 2).key("split.count", 2).bytes(&[3, 0]).key("split.no", 2).bytes(&[1, 0]),
-            Kind::Unsupported,
-            "part 2 of a model in 3 files",
+            Kind::Missing,
+            "shard 2 of 3",
         ),
-        case("a part", number("split.count", 2), Kind::Unsupported, "a model in 2 files"),
+        case("a shard", number("split.count", 2), Kind::Missing, "without its number"),
+        case("too many shards", number("split.count", 513), Kind::Invalid, "in 513 files"),
+        case(
+            "a number too high",
+            Raw::new(0, 2).key("split.count", 2).bytes(&[3, 0]).key("split.no", 2).bytes(&[3, 0]),
+            Kind::Invalid,
+            "`split.no` is 3 in a model of 3 files",
+        ),
+        case(
+            "a number of shards as text",
+            Raw::new(0, 1).key("split.count", STR).str("2"),
+            Kind::Invalid,
+            "`split.count` is not a whole number",
+        ),
         case(
             "alignment as text",
             Raw::new(0, 1).key("general.alignment", STR).str("32"),
@@ -356,7 +369,7 @@ fn the_small_file_is_whole_and_every_prefix_is_refused() {
     let mut out = [0.0; 3];
     expand(tensor.info.dtype, tensor.bytes, &mut out).unwrap();
     assert_eq!(out, [1.0, 2.0, 3.0]);
-    assert_eq!(file.data_range(), bytes.len() - 108..bytes.len());
+    assert_eq!(file.shards()[0].data_range(), bytes.len() - 108..bytes.len());
     for length in 0..bytes.len() {
         let error = open(&bytes[..length]).err().unwrap_or_else(|| panic!("{length} bytes"));
         assert_eq!(error.kind(), Kind::Truncated, "{length} bytes: {error}");

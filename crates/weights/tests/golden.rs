@@ -94,11 +94,11 @@ fn a_tensor_of_every_type() {
 }
 
 #[test]
-fn a_part_and_an_empty_file() {
+fn a_shard_and_an_empty_file() {
     let file = File::from_bytes(seed!("empty")).unwrap();
     assert!(file.tensors().is_empty());
     assert_eq!(file.metadata().str("general.architecture").unwrap(), Some("diminuto"));
     let error = File::from_bytes(seed!("part")).err().unwrap();
-    assert_eq!(error.kind(), Kind::Unsupported);
-    assert!(error.to_string().contains("part 1 of a model in 2 files"), "{error}");
+    assert_eq!(error.kind(), Kind::Missing);
+    assert!(error.to_string().contains("shard 1 of 2: shard 2 of 2 is missing"), "{error}");
 }

@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     drop(text);
     let request =
         Request { messages, options, completion: args.completion, ..Request::default() };
-    let local = args.model.open_with(&settings)?.with_session(args.answer.session(&settings));
+    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
     let facts = local.model().facts();
     open::introduce(&screen, &local, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;

@@ -67,8 +67,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
-    let local = args.model.open_with(&settings)?;
-    let session = local.model().session(&args.answer.session(&settings))?;
+    let wanted = args.answer.session(&settings);
+    let local = args.model.open_for(&settings, wanted.clone())?;
+    let session = local.model().session(&wanted)?;
     let facts = local.model().facts();
     open::introduce(&screen, &local, &facts);
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

@@ -67,10 +67,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let settings = args.archs.settings()?;
     let archs = open::archs(&settings)?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
+    let tokenizer = match &fits {
+        Ok(program) => Tokenizer::with_rows(file.metadata(), program.vocabulary),
+        Err(_) => Tokenizer::from_metadata(file.metadata()),
+    };
+    let tokenizer = tokenizer.map_err(|e| e.to_string());
+    let assumed = fits.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
-    let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|e| e.to_string());
     let (pin, verify) = (Row::pin(&settings), Row::verify(&settings));
-    let found = Found { path, file, architecture, tokenizer, pin, verify };
+    let found = Found { path, file, architecture, assumed, tokenizer, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,
         false => found.lines(&mut screen, args.tensors)?,
@@ -82,6 +87,8 @@ struct Found {
     path: PathBuf,
     file: File,
     architecture: Result<String, String>,
+    /// What the file does not say and its arch file assumes.
+    assumed: Vec<String>,
     tokenizer: Result<Tokenizer, String>,
     /// How an answer from this file would hold its weights, and verify them.
     pin: Row,
@@ -104,6 +111,12 @@ impl Found {
         self.file.metadata().str("tokenizer.chat_template").ok().flatten()
     }
 
+    /// The files it lies in, with their sizes.
+    fn files(&self) -> serde_json::Value {
+        let files = self.file.shards().iter();
+        files.map(|shard| json!({ "file": shard.path(), "bytes": shard.bytes().len() })).collect()
+    }
+
     /// What is unusual about the vocabulary.
     fn notes(&self) -> &[String] {
         self.tokenizer.as_ref().map_or(&[], Tokenizer::notes)
@@ -115,13 +128,20 @@ impl Found {
     }
 
     fn lines(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
-        let (path, bytes) = (self.path.display(), self.file.bytes().len());
+        let (path, bytes) = (self.path.display(), self.file.size());
         let version = self.file.version();
-        screen.row(&format!("file          {path} ({bytes} bytes, GGUF {version})"))?;
+        let files = match self.file.shards().len() {
+            1 => String::new(),
+            n => format!(" in {n} files"),
+        };
+        screen.row(&format!("file          {path} ({bytes} bytes{files}, GGUF {version})"))?;
         screen.row(&match &self.architecture {
             Ok(name) => format!("architecture  {name}: available"),
             Err(why) => format!("architecture  not available: {}", first_line(why)),
         })?;
+        for note in &self.assumed {
+            screen.row(&format!("  note        {note}"))?;
+        }
         screen.row(&match &self.tokenizer {
             Ok(tokenizer) => format!("tokenizer     {}", described(tokenizer)),
             Err(why) => format!("tokenizer     not available: {}", first_line(why)),
@@ -169,10 +189,12 @@ impl Found {
             self.file.metadata().iter().map(|(key, v)| (key.to_owned(), whole(v))).collect();
         let mut body = json!({
             "file": self.path,
-            "bytes": self.file.bytes().len(),
+            "bytes": self.file.size(),
+            "files": self.files(),
             "version": self.file.version(),
             "architecture": self.architecture.as_ref().ok(),
             "architecture_error": self.architecture.as_ref().err(),
+            "architecture_notes": self.assumed,
             "tokenizer": self.tokenizer.as_ref().ok().map(described),
             "tokenizer_error": self.tokenizer.as_ref().err(),
             "tokenizer_notes": self.notes(),

@@ -149,6 +149,8 @@ struct Opened<'a> {
     engine: Engine,
     digests: &'a Digests,
     mode: recinto_engine::Mode,
+    /// What the file does not say and its arch file assumes.
+    architecture_notes: &'a [String],
     /// What is unusual about the vocabulary.
     tokenizer_notes: &'a [String],
     /// What should be known of the files.
@@ -174,12 +176,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Ok((local, reply)) => {
             let facts = local.model().facts();
             let notes = local.model().tokenizer().notes();
+            let assumed = &local.model().program().notes;
             if args.output.json {
                 let opened = Opened {
                     facts: &facts,
                     engine: Engine::of(&facts),
                     digests: &reply.digests,
                     mode: reply.mode,
+                    architecture_notes: assumed,
                     tokenizer_notes: notes,
                     warnings: local.warnings(),
                     first_token_ms: reply.times.prefill_ms,
@@ -253,7 +257,8 @@ fn model_lines(
     facts: &Facts,
     reply: &Reply,
 ) -> Result<(), Failure> {
-    let notes = local.model().tokenizer().notes();
+    let model = local.model();
+    let (assumed, notes) = (&model.program().notes[..], model.tokenizer().notes());
     let of = |row: &Row, default: &str| match row.value {
         Some(_) => row.source.clone(),
         None => format!("default, {default}"),
@@ -269,8 +274,13 @@ fn model_lines(
         Some(digest) => digest.to_string(),
         None => "none: texts are continued as they stand".into(),
     };
+    let files = match facts.files {
+        1 => String::new(),
+        n => format!(" in {n} files"),
+    };
+    let need = &facts.need;
     let rows = [
-        ("file", format!("{} ({:.1} MiB)", facts.path.display(), mib(facts.bytes))),
+        ("file", format!("{} ({:.1} MiB{files})", facts.path.display(), mib(facts.bytes))),
         (
             "architecture",
             format!(
@@ -293,6 +303,21 @@ fn model_lines(
                 digests.weights_held.name()
             ),
         ),
+        (
+            "memory",
+            format!(
+                "{:.0} MiB: weights {:.0} ({}), keys and values {:.0} ({} positions as {}), \
+                 buffers {:.0}, vocabulary {:.0}",
+                mib(need.sum()),
+                mib(need.weights),
+                need.held.name(),
+                mib(need.keys_values),
+                need.positions,
+                need.kv.name(),
+                mib(need.buffers),
+                mib(need.vocabulary)
+            ),
+        ),
         ("arch text", digests.architecture.to_string()),
         ("engine code", digests.engine.to_string()),
         ("template", template),
@@ -313,10 +338,13 @@ fn model_lines(
             }
         }
         screen.row(&format!("{name:<13} {value}"))?;
-        if name == "tokenizer" {
-            for note in notes {
-                screen.row(&format!("  note        {note}"))?;
-            }
+        let notes = match name {
+            "architecture" => assumed,
+            "tokenizer" => notes,
+            _ => &[],
+        };
+        for note in notes {
+            screen.row(&format!("  note        {note}"))?;
         }
     }
     Ok(())

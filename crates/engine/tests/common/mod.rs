@@ -1,6 +1,8 @@
 //! What the engine's tests share: the tiny files of the repository.
 #![allow(dead_code)]
 
+pub mod remake;
+
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{

@@ -6,6 +6,7 @@ use recinto_engine::{
     Cost, Feed, KvType, Model, Options, Session, SessionOptions, Stop, Want, greedy,
 };
 use recinto_kernels::{Kernels, Level, limits};
+use recinto_weights::Shard;
 use serde::{Serialize, Serializer};
 
 use super::measure::{PerToken, Sample};
@@ -117,7 +118,8 @@ impl Inside<'_> {
     fn limits(&self, out: &mut Vec<Sample>) -> Result<(), Failure> {
         let facts = self.model.facts();
         let level = Level::from_name(facts.level).and_then(Kernels::at);
-        let bytes = self.model.file().bytes();
+        let files = self.model.file().shards().iter().map(Shard::bytes);
+        let bytes = files.max_by_key(|bytes| bytes.len()).unwrap_or_default();
         let both = [
             (facts.threads, "int8_rate", "read_rate"),
             (1, "int8_rate_1_thread", "read_rate_1_thread"),

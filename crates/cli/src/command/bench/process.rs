@@ -69,6 +69,7 @@ impl ModelArgs {
             threads,
             level,
             lock_memory,
+            any_size,
             pin,
             verify,
             kv,
@@ -104,12 +105,14 @@ impl ModelArgs {
         if let Some(path) = env_file {
             give("--env-file", path.into());
         }
-        for (flag, set) in [
+        let marks = [
             ("--no-env-file", *no_env_file),
             ("--no-lock", *no_lock),
             ("--allow-mismatch", *allow_mismatch),
             ("--lock-memory", *lock_memory),
-        ] {
+            ("--any-size", *any_size),
+        ];
+        for (flag, set) in marks {
             if set {
                 out.push(flag.into());
             }
