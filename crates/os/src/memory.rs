@@ -1,6 +1,9 @@
 //! Memory: how much may be used, how much is used, and keeping it from the swap.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::cgroup::{self, Version};
 
@@ -27,19 +30,37 @@ pub fn memory(root: &Path) -> Option<Memory> {
     };
     let mut out = Memory { total, limit: None, available: kib("MemAvailable").or_else(guess)? };
     for (version, folder) in cgroup::folders(root, "memory") {
-        let (limits, usage): (&[&str], _) = match version {
-            Version::Two => (&["memory.max", "memory.high"], "memory.current"),
-            Version::One => (&["memory.limit_in_bytes"], "memory.usage_in_bytes"),
+        let usage = match version {
+            Version::Two => "memory.current",
+            Version::One => "memory.usage_in_bytes",
         };
-        let limit = limits.iter().filter_map(|name| cgroup::number(&folder, name)).min();
-        // Version 1 writes "no limit" as a number larger than any machine.
-        let Some(limit) = limit.filter(|limit| *limit < total) else { continue };
+        let Some((limit, _)) = limit_of(version, &folder, total) else { continue };
         out.limit = Some(out.limit.map_or(limit, |before| before.min(limit)));
         let used = cgroup::number(&folder, usage).unwrap_or(0);
         let kept = used.saturating_sub(file_pages(&folder));
         out.available = out.available.min(limit.saturating_sub(kept));
     }
     Some(out)
+}
+
+/// The smallest limit of one group, where it is below `total`, and the file that says it.
+fn limit_of(version: Version, folder: &Path, total: u64) -> Option<(u64, PathBuf)> {
+    let names: &[&str] = match version {
+        Version::Two => &["memory.max", "memory.high"],
+        Version::One => &["memory.limit_in_bytes"],
+    };
+    let limits = names.iter().filter_map(|name| Some((cgroup::number(folder, name)?, *name)));
+    // Version 1 writes "no limit" as a number larger than any machine.
+    let (limit, name) = limits.min().filter(|(limit, _)| *limit < total)?;
+    Some((limit, folder.join(name)))
+}
+
+/// The smallest limit of a control group in bytes, as in [`Memory::limit`], and the file that
+/// says it.
+pub fn limit_at(root: &Path) -> Option<(u64, PathBuf)> {
+    let total = memory(root)?.total;
+    let folders = cgroup::folders(root, "memory").into_iter();
+    folders.filter_map(|(version, folder)| limit_of(version, &folder, total)).min()
 }
 
 /// Pages of a group that cache files and can be given up; shared memory is not among them.
@@ -174,6 +195,8 @@ mod tests {
         group(root.path(), "box", &gib(4.0).to_string(), 3.0, "active_file 0\ninactive_file 0\n");
         let found = memory(root.path()).unwrap();
         assert_eq!((found.limit, found.available), (Some(gib(4.0)), gib(1.0)));
+        let file = root.path().join("sys/fs/cgroup/box/memory.max");
+        assert_eq!(limit_at(root.path()), Some((gib(4.0), file)));
         // Shared memory is kept in `file` and cannot be given up.
         let stat = format!("file {}\nshmem {}\n", gib(2.0), gib(1.5));
         group(root.path(), "box", &gib(4.0).to_string(), 3.0, &stat);

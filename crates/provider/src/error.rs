@@ -10,6 +10,8 @@ pub enum Kind {
     Setting,
     /// The `.env` file cannot be trusted or read.
     EnvFile,
+    /// A `recinto.toml` cannot be trusted or read, or has a word nobody knows.
+    ConfigFile,
     /// No provider has that name.
     UnknownProvider,
     /// No model is set.

@@ -69,7 +69,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let tokenizer = Tokenizer::from_metadata(file.metadata()).map_err(|e| e.to_string());
-    let (pin, verify) = (Row::pin(&settings), Row::verify(&settings));
+    let (pin, verify) = (Row::of(&settings, "pin"), Row::of(&settings, "verify"));
     let found = Found { path, file, architecture, tokenizer, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,

@@ -59,52 +59,13 @@ impl ModelArgs {
     /// The same flags for another process; settings of the environment reach it by themselves.
     pub fn flags(&self) -> Vec<OsString> {
         // Every field by name: a new flag that is forgotten here does not compile.
-        let ModelArgs {
-            model,
-            provider,
-            env_file,
-            no_env_file,
-            arch_dir,
-            allow_key,
-            threads,
-            level,
-            lock_memory,
-            pin,
-            verify,
-            kv,
-        } = self;
+        let ModelArgs { settings, files, allow_key, lock_memory } = self;
         let mut out: Vec<OsString> = Vec::new();
-        let mut give = |flag: &str, value: OsString| {
-            let mut word = OsString::from(format!("{flag}="));
-            word.push(value);
-            out.push(word);
-        };
-        let texts = [
-            ("--model", model),
-            ("--provider", provider),
-            ("--arch-dir", arch_dir),
-            ("--threads", threads),
-            ("--level", level),
-            ("--pin", pin),
-            ("--verify", verify),
-            ("--kv", kv),
-        ];
-        for (flag, value) in texts {
-            if let Some(value) = value {
-                give(flag, value.into());
-            }
-        }
-        for key in allow_key {
-            give("--allow-key", key.into());
-        }
-        if let Some(path) = env_file {
-            give("--env-file", path.into());
-        }
-        for (flag, set) in [("--no-env-file", *no_env_file), ("--lock-memory", *lock_memory)] {
-            if set {
-                out.push(flag.into());
-            }
-        }
+        let mut give = |flag: &str, value: &str| out.push(format!("{flag}={value}").into());
+        settings.iter().for_each(|(flag, value)| give(flag, value));
+        allow_key.iter().for_each(|key| give("--allow-key", key));
+        out.extend(files.flags());
+        out.extend(lock_memory.then(|| "--lock-memory".into()));
         out
     }
 }
