@@ -40,8 +40,8 @@ pub const TABLES: &[Table] = &[Table {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfigFile {
     /// The project's, in the working directory and never in a folder above; then the user's; then
-    /// the machine's; each where it is there. `RECINTO_CONFIG` may name another one as the project's,
-    /// or say `none`.
+    /// the machine's; each where it is there. `RECINTO_CONFIG` may name another one as the
+    /// project's, or say `none`.
     #[default]
     Usual,
     /// This one as the project's; it must be there.

@@ -29,6 +29,9 @@ const HEAD: &str = "\
 # and of the machine come after it. Paths begin at this file's folder. No secret belongs here.
 ";
 
+/// What it says besides with `--staging`.
+const STAGED: &str = "# Written for staging: answers repeat, and weights are hashed in each run.\n";
+
 /// What `--staging` sets, by key and value: the same answer each time, from bytes that were
 /// hashed in this run.
 const STAGING: [(&str, &str); 4] =
@@ -84,7 +87,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 fn text(staging: bool) -> String {
     let mut out = String::from(HEAD);
     if staging {
-        out.push_str("# Written for staging: answers repeat, and weights are hashed in each run.\n");
+        out.push_str(STAGED);
     }
     let entry = |key: &str, about: &str, example: &str| {
         let set = STAGING.iter().find(|row| staging && row.0 == key);

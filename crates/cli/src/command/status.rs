@@ -105,7 +105,9 @@ impl Chosen {
         for shown in settings.shown() {
             let (key, set) = (shown.key, shown.value.is_some());
             let row = Row::from(shown);
-            if !LATER.contains(&key.name) && (set || key.default.value().is_some() || key.name == "model") {
+            // A model that is not set is worth a line; what has no default is not.
+            let worth = set || key.default.value().is_some() || key.name == "model";
+            if worth && !LATER.contains(&key.name) {
                 lines.push((key.name, row.line()));
             }
             rows.insert(key.name.into(), json(&row));

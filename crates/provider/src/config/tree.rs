@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn values_have_their_places() {
         let text = "# año\nmodel = \"ñ.gguf\"\nthreads = 0x10\n\n[options]\nstop = [\"a\", \"b\"]\n\
-                    ñ.x = 1_000.5\ndate = 2026-01-31\n  seed = 1\n";
+                    \"ñ\".x = 1_000.5\ndate = 2026-01-31\n  seed = 1\n";
         let top = parse(text).unwrap();
         let keys: Vec<(&str, usize, usize)> =
             top.iter().map(|e| (e.key.as_str(), e.at.line, e.value_at.column)).collect();

@@ -144,7 +144,9 @@ pub fn cache(around: &Surroundings) -> Check {
             check("this user may not write to it").note("no new digest is remembered")
         }
         Ok(_) => check("this user's own"),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => missing(check("made when first used"), &folder),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            missing(check("made when first used"), &folder)
+        }
         Err(e) => check(&e.to_string()).note("no digest is remembered"),
     }
 }

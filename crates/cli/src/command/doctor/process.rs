@@ -12,6 +12,7 @@ const PROCESS: &str = "process";
 const FILES: u64 = 64;
 /// What most systems give.
 const USUAL_FILES: u64 = 1024;
+const RAISE: &str = "`ulimit -n 1024`";
 
 /// Ways to shut a process in, of which this version uses none by itself.
 pub fn sandbox(found: &probe::Sandbox) -> Vec<Check> {
@@ -62,8 +63,8 @@ pub fn limits(root: &Path) -> Vec<Check> {
         Some(most) => {
             let check = Check::ok(PROCESS, "open files", format!("{most} at most"));
             match most {
-                0..FILES => check.fault(format!("`ulimit -n {USUAL_FILES}`: an answer needs {FILES}")),
-                FILES..USUAL_FILES => check.note(format!("`ulimit -n {USUAL_FILES}` is usual")),
+                0..FILES => check.fault(format!("an answer needs {FILES}: {RAISE}")),
+                FILES..USUAL_FILES => check.note(format!("more is usual: {RAISE}")),
                 _ => check,
             }
         }
