@@ -177,10 +177,10 @@ pub fn memory(root: &Path, lock_limit: Option<u64>, lock: bool) -> Vec<Check> {
         None => "any amount".into(),
         Some(bytes) => size(bytes),
     });
-    let hint = format!("raise it: `ulimit -l`, or LimitMEMLOCK= of a service, {}", size(LOCKED));
+    let hint = format!("{} or more by `ulimit -l`, or LimitMEMLOCK= of a service", size(LOCKED));
     checks.push(match (lock_limit.is_some_and(|bytes| bytes < LOCKED), lock) {
-        (true, true) => check.fault(format!("--lock-memory needs more. {hint}")),
-        (true, false) => check.note(format!("too little for --lock-memory. {hint}")),
+        (true, true) => check.fault(format!("--lock-memory needs {hint}")),
+        (true, false) => check.note(format!("--lock-memory would need {hint}")),
         _ => check,
     });
     checks
