@@ -61,7 +61,8 @@ fn a_table_for_people_and_an_envelope_for_programs() {
 #[test]
 fn faults_have_hints_and_a_code() {
     let shell = Shell::new();
-    let cases: [(&str, &[(&str, &str)], &[&str], &str, &str); 6] = [
+    type Pairs<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Pairs<'_>, &[&str], &str, &str); 6] = [
         ("a store that is gone", &[("OLLAMA_MODELS", "/nothing/there")], &[], "Ollama", "OLLAMA_"),
         ("the hub", &[("HF_HUB_CACHE", "/nothing")], &[], "Hugging Face", "HF_HUB_CACHE"),
         ("no model", &[], &["-m", "./no.gguf"], "model", "in that folder"),

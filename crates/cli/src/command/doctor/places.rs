@@ -175,8 +175,9 @@ mod tests {
     #[test]
     fn stores_of_a_machine() {
         type Pairs = &'static [(&'static str, &'static str)];
+        type Want = (&'static str, State, &'static str);
         const HOME: (&str, &str) = ("HOME", "ROOT/home");
-        let cases: [(&str, Pairs, &[(&str, State, &str)]); 7] = [
+        let cases: [(&str, Pairs, &[Want]); 7] = [
             ("nobody's", &[], &[("service", State::Ok, ": not there")]),
             (
                 "a home without any",
