@@ -93,6 +93,8 @@ def tables(rows):
 
 
 def main():
+    # As --no-config, which an older build does not know.
+    os.environ["RECINTO_CONFIG"] = "none"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recinto")
     parser.add_argument("out")

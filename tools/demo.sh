@@ -63,9 +63,9 @@ title() { printf '\n== %s\n\n' "$1"; }
 notes=$(mktemp)
 trap 'rm -f -- "$notes"' EXIT
 
-# Prompts go in by stdin: other users of the machine can see arguments. --no-env-file keeps the
-# run the same wherever it starts.
-ask() { "$recinto" ask - --no-env-file --temperature 0 "$@"; }
+# Prompts go in by stdin: other users of the machine can see arguments. Without files of settings
+# the run is the same wherever it starts.
+ask() { "$recinto" ask - --no-env-file --no-config --temperature 0 "$@"; }
 
 # ask_long TOKENS [OPTION...] : the same, and a line where the answer did not come to its end
 ask_long() {
@@ -143,5 +143,5 @@ for language in es en; do
 done
 
 title 'What ran (recinto status)'
-status=$("$recinto" status --no-env-file)
+status=$("$recinto" status --no-env-file --no-config)
 printf '%s\n' "$status" | grep -E '^(model|level|engine|weights|arch text|engine code)  *'

@@ -46,9 +46,10 @@ status=0
 model=tests/golden/tiny/qwen2-plain.gguf
 if unshare -rn true 2> /dev/null; then
   echo 'test: one answer in a network namespace without interfaces'
-  offline=(timeout 300 unshare -rn "${CARGO_TARGET_DIR:-target}/debug/recinto" ask - -q)
+  offline=(timeout 300 unshare -rn "${CARGO_TARGET_DIR:-target}/debug/recinto" ask - -q
+    --no-env-file --no-config)
   if ! { "$cargo" build -q --locked -p recinto-cli &&
-    "${offline[@]}" -m "$model" --no-env-file --max-tokens 3 <<< '¿Qué tal?' > /dev/null; }; then
+    "${offline[@]}" -m "$model" --max-tokens 3 <<< '¿Qué tal?' > /dev/null; }; then
     echo 'test: error: no answer without a network' >&2
     status=1
   fi

@@ -25,6 +25,8 @@ def var(name, default):
 
 def main():
     program = os.environ["RECINTO_PEER_BIN"]
+    # As --no-config, which an older build does not know.
+    os.environ["RECINTO_CONFIG"] = "none"
     flags = ["--no-env-file", "-m", var("MODEL", ""), "--threads", var("THREADS", "1"),
              *shlex.split(os.environ.get("RECINTO_PEER_FLAGS", ""))]
     name = os.environ.get("RECINTO_PEER_NAME", "recinto " + " ".join(flags[5:]))

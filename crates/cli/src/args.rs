@@ -17,8 +17,9 @@ Examples:
 
 /// Runs a quantized language model inside this process: no server, no key, no socket.
 ///
-/// Settings come from flags, then the environment, then ./.env, then the defaults; `recinto
-/// status` shows each value with its source.
+/// Settings come from flags, then the environment, then ./.env, then recinto.toml (the project's,
+/// the user's, the machine's), then the defaults; `recinto status` shows each value with its
+/// source, `recinto doctor` looks at the machine, and `recinto init` writes a recinto.toml.
 #[derive(Parser, Debug)]
 #[command(name = "recinto", version, propagate_version = true, disable_help_subcommand = true)]
 pub struct Cli {

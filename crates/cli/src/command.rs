@@ -29,6 +29,8 @@ commands! {
     Ask => ask,
     Chat => chat,
     Status => status,
+    Doctor => doctor,
+    Init => init,
     Inspect => inspect,
     Tokenize => tokenize,
     Render => render,

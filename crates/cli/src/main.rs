@@ -13,6 +13,7 @@ mod interrupt;
 mod open;
 mod options;
 mod screen;
+mod setting_args;
 mod text;
 mod usage;
 mod write;

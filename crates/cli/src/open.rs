@@ -8,71 +8,32 @@ use std::{
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_engine::{Facts, OpenOptions, Reply, SessionOptions};
-use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache};
+use recinto_provider::{Local, Name, Settings, digest_cache};
 use recinto_tokenizer::Tokenizer;
 
-use crate::{failure::Failure, screen::Screen, write::Target};
+use crate::{
+    failure::Failure,
+    screen::Screen,
+    setting_args::{FileArgs, SettingArgs},
+    write::Target,
+};
 
 /// Which model, and what it runs on.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// The model: a path to a .gguf file [variable: RECINTO_MODEL]
-    #[arg(short, long, value_name = "NAME")]
-    pub model: Option<String>,
+    #[command(flatten)]
+    pub settings: SettingArgs,
 
-    /// Who answers [variable: RECINTO_PROVIDER] [default: local]
-    #[arg(long, value_name = "NAME")]
-    pub provider: Option<String>,
-
-    /// Read settings from this file instead of ./.env
-    #[arg(long, value_name = "FILE", conflicts_with = "no_env_file")]
-    pub env_file: Option<PathBuf>,
-
-    /// Do not read a .env file
-    #[arg(long)]
-    pub no_env_file: bool,
-
-    /// A folder whose .arch files add to the built-in ones or replace them
-    /// [variable: RECINTO_ARCH_DIR]
-    #[arg(long, value_name = "FOLDER")]
-    pub arch_dir: Option<String>,
+    #[command(flatten)]
+    pub files: FileArgs,
 
     /// Let this metadata key pass although the architecture does not read it; repeatable
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", help_heading = "Model")]
     pub allow_key: Vec<String>,
 
-    /// Threads that compute [variable: RECINTO_THREADS] [default: cores this process may use]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub threads: Option<String>,
-
-    /// CPU level: portable, avx2, avx-vnni, avx512, avx512-vnni [variable: RECINTO_LEVEL]
-    /// [default: the best]
-    #[arg(long, value_name = "LEVEL")]
-    pub level: Option<String>,
-
-    /// Where the weights lie: off (in the mapped file), memory (in a private copy, hashed before
-    /// the first token) [variable: RECINTO_PIN] [default: off]
-    #[arg(long, value_name = "WHERE")]
-    pub pin: Option<String>,
-
-    /// Which digests of the weights count: cached (known for this very file from an earlier run),
-    /// always (computed now) [variable: RECINTO_VERIFY] [default: cached]
-    #[arg(long, value_name = "WHEN")]
-    pub verify: Option<String>,
-
-    /// How keys and values are stored: bf16, f16, q8_0 (half the memory, coarser; other bits)
-    /// [variable: RECINTO_KV] [default: bf16]
-    #[arg(long, value_name = "TYPE")]
-    pub kv: Option<String>,
-
-    /// What models must be: the lock file to go by, or none [variable: RECINTO_LOCK]
-    /// [default: ./recinto.lock, if it is there]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_lock")]
-    pub lock: Option<String>,
-
     /// Go by no lock file
-    #[arg(long)]
+    #[arg(long, conflicts_with = "lock")]
     pub no_lock: bool,
 
     /// Use a file also where its store says that it has other bytes
@@ -80,7 +41,7 @@ pub struct ModelArgs {
     pub allow_mismatch: bool,
 
     /// Keep text, token ids, keys and values out of the swap
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     pub lock_memory: bool,
 
     /// Open the model even if it does not fit in the memory that is free
@@ -91,24 +52,11 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Every setting with its source.
     pub fn settings(&self) -> Result<Settings, Failure> {
-        let env_file = match (&self.env_file, self.no_env_file) {
-            (_, true) => EnvFile::Ignored,
-            (Some(path), _) => EnvFile::At(path.clone()),
-            (None, _) => EnvFile::Here,
-        };
-        let flags = Flags {
-            provider: self.provider.clone(),
-            model: self.model.clone(),
-            arch_dir: self.arch_dir.clone(),
-            threads: self.threads.clone(),
-            level: self.level.clone(),
-            pin: self.pin.clone(),
-            verify: self.verify.clone(),
-            kv: self.kv.clone(),
-            lock: if self.no_lock { Some("none".into()) } else { self.lock.clone() },
-            env_file,
-        };
-        Ok(Settings::resolve(&flags)?)
+        let mut settings = self.settings.clone();
+        if self.no_lock {
+            settings.set("lock", Some("none".into()));
+        }
+        settings.resolve(&self.files)
     }
 
     /// Opens the model of `settings`.
@@ -127,7 +75,7 @@ impl ModelArgs {
             any_size: self.any_size,
             ..OpenOptions::default()
         };
-        match settings.provider.value {
+        match settings.provider() {
             Name::Local => Ok(Local::open(settings, options)?),
             other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
         }
@@ -174,11 +122,11 @@ impl ReceiptArgs {
     }
 }
 
-/// The files a command reads, none of which it may replace: the model, the `.env` file, the arch
-/// files, this program, and `others`.
+/// The files a command reads, none of which it may replace: the model, the files of settings, the
+/// arch files, this program, and `others`.
 pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = others.iter().flatten().map(|path| (*path).to_owned()).collect();
-    files.extend(settings.env_file.clone());
+    files.extend(settings.env_file.iter().chain(&settings.files).cloned());
     if let Some(model) = &settings.model {
         // A name that leads nowhere is reported when it is opened.
         if let Ok(found) = recinto_store::resolve(&model.value) {
@@ -210,25 +158,16 @@ pub struct ArchArgs {
     #[arg(long, value_name = "FOLDER")]
     pub arch_dir: Option<String>,
 
-    /// Read settings from this file instead of ./.env
-    #[arg(long, value_name = "FILE", conflicts_with = "no_env_file")]
-    pub env_file: Option<PathBuf>,
-
-    /// Do not read a .env file
-    #[arg(long)]
-    pub no_env_file: bool,
+    #[command(flatten)]
+    pub files: FileArgs,
 }
 
 impl ArchArgs {
     /// The settings that hold without a model's flags.
     pub fn settings(&self) -> Result<Settings, Failure> {
-        let model = ModelArgs {
-            arch_dir: self.arch_dir.clone(),
-            env_file: self.env_file.clone(),
-            no_env_file: self.no_env_file,
-            ..ModelArgs::default()
-        };
-        model.settings()
+        let mut settings = SettingArgs::default();
+        settings.set("arch_dir", self.arch_dir.clone());
+        settings.resolve(&self.files)
     }
 
     /// The architectures at hand.

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::Args;
 use recinto_engine::{Options, SessionOptions};
 use recinto_os::WipedText;
-use recinto_provider::Settings;
+use recinto_provider::{KEYS, LISTS, Settings};
 
 use crate::{
     failure::Failure,
@@ -13,9 +13,9 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// Flags that are taken for options: what they set is no matter of one answer.
-const FLAGS: [&str; 10] =
-    ["context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv", "lock"];
+/// Flags that are taken for options, as every setting's is: what they set is no matter of one
+/// answer.
+const FLAGS: [&str; 3] = ["context", "timeout", "system"];
 /// Most time for one answer: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -69,18 +69,34 @@ pub struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    /// The engine's options; a named flag goes before `-o`.
-    pub fn options(&self) -> Result<Options, Failure> {
-        let mut options = Options::default();
+    /// The engine's options; a named flag goes before `-o`, and both before what files say.
+    pub fn options(&self, settings: &Settings) -> Result<Options, Failure> {
+        let mut options = settings.answer_options()?;
+        // A list on the command line replaces the one of a file; it is not added to it.
+        let said = |key: &str| {
+            let pairs = self.option.iter().filter_map(|pair| pair.split_once('='));
+            pairs.map(|(said, _)| said.trim()).any(|said| said == key)
+        };
+        for list in LISTS.iter().filter(|list| said(list)) {
+            match *list {
+                "stop" => options.stop.clear(),
+                _ => options.logit_bias.clear(),
+            }
+        }
+        if !self.stop.is_empty() && !said("stop") {
+            options.stop.clear();
+        }
         for pair in &self.option {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(Failure::usage("-o needs KEY=VALUE")
                     .hint(&format!("known keys: {}", Options::KEYS.join(", "))));
             };
             let key = key.trim();
-            if FLAGS.contains(&key) {
+            let setting = KEYS.iter().find(|setting| setting.name == key);
+            if setting.is_some() || FLAGS.contains(&key) {
+                let flag = setting.map_or_else(|| format!("--{key}"), |key| key.flag.into());
                 return Err(Failure::usage(format!("`{key}` is no option but a flag"))
-                    .hint(&format!("give it as `--{key} VALUE`")));
+                    .hint(&format!("give it as `{flag} VALUE`")));
             }
             options.set(key, value)?;
         }

@@ -4,10 +4,12 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "ask",
     "chat",
     "status",
+    "doctor",
+    "init",
     "inspect",
     "tokenize",
     "render",
@@ -123,6 +125,9 @@ fn wrong_usage() {
         ("context", &["ask", "a", "-m", "m.gguf", "-o", "context=9"], &["`--context VALUE`"]),
         ("time", &["ask", "a", "-m", "m.gguf", "-o", "timeout=9"], &["`--timeout VALUE`"]),
         ("threads", &["ask", "a", "-m", "m.gguf", "-o", "threads=9"], &["`--threads VALUE`"]),
+        ("setting", &["ask", "a", "-m", "m.gguf", "-o", "arch_dir=9"], &["`--arch-dir VALUE`"]),
+        ("config", &["ask", "a", "--config", "no.toml"], &["no.toml: cannot read it"]),
+        ("config", &["ask", "a", "--config", "x", "--no-config"], &["cannot stand together"]),
         ("eternity", &["ask", "a", "-m", "m.gguf", "--timeout", "1e30"], &["(a year)"]),
         ("eternity", &["ask", "a", "-m", "m.gguf", "--timeout", "inf"], &["(a year)"]),
         ("no value", &["ask", "a", "--seed"], &["error: --seed <N> needs a value"]),

@@ -18,7 +18,9 @@ fn sources_are_shown() {
     let shell = Shell::new();
     let (out, err) = status(&shell, &[]);
     assert!(out.contains("provider      local (default)\n"), "{out}");
-    assert!(out.contains("model         not set\n.env          none read\n"), "{out}");
+    let none = "model         not set\n";
+    let read = ".env          none read\nrecinto.toml  none read\n";
+    assert!(out.contains(none) && out.contains(read), "{out}");
     assert!(err.starts_with("error: no model is set\n"), "{err}");
 
     let env = shell.write(".env", "OPENAI_API_KEY=sk-x\nRECINTO_MODEL=./file.gguf\n");
@@ -29,8 +31,11 @@ fn sources_are_shown() {
     assert!(out.contains(&format!(".env          {shown}\n")), "{out}");
     assert!(!out.contains("sk-x"), "{out}");
 
+    let secret = format!("secret        OPENAI_API_KEY is set ({shown}, line 1)");
+    assert!(out.contains(&secret), "{out}");
+
     let (out, _) = status(&shell, &["--no-env-file"]);
-    assert!(out.contains("model         not set\n.env          none read\n"), "{out}");
+    assert!(out.contains(none) && out.contains(read), "{out}");
 
     let shell = shell.env("RECINTO_MODEL", "./env.gguf").env("RECINTO_PROVIDER", "local");
     let (out, _) = status(&shell, &[]);
@@ -51,6 +56,157 @@ fn sources_are_shown() {
     assert_eq!(json["can_answer"], false);
     assert_eq!(json["settings"]["model"]["source"], "environment, RECINTO_MODEL");
     assert_eq!(ran.code, Some(4));
+}
+
+#[test]
+fn lines_of_recinto_toml_are_shown() {
+    let shell = Shell::new();
+    let text = "# año\nmodel = \"./m.gguf\"\n\n[options]\nseed = 7\nstop = [\"a\", \"b\"]\n";
+    let project = shell.write("recinto.toml", text);
+    std::fs::create_dir_all(shell.path().join(".config/recinto")).unwrap();
+    let user = shell.write(".config/recinto/recinto.toml", "kv = \"f16\"\nthreads = 3\n");
+    let (out, err) = status(&shell, &[]);
+    let (project, user) = (project.display(), user.display());
+    for line in [
+        format!("model         ./m.gguf ({project}, line 2)\n"),
+        format!("kv            f16 ({user}, line 1)\n"),
+        format!("threads       3 ({user}, line 2)\n"),
+        format!("seed          7 ({project}, line 5)\n"),
+        format!("stop          a, b ({project}, line 6)\n"),
+        format!("recinto.toml  {project}\nrecinto.toml  {user}\n"),
+    ] {
+        assert!(out.contains(&line), "{line} not in: {out}");
+    }
+    assert!(err.contains("m.gguf does not exist"), "{err}");
+    let json = shell.run(&["status", "--json"]).json();
+    let settings = &json["settings"];
+    assert_eq!(settings["model"]["file"], project.to_string());
+    assert_eq!(settings["model"]["line"], 2);
+    assert_eq!(settings["options"]["seed"]["value"], "7");
+    assert_eq!(settings["config_files"].as_array().unwrap().len(), 2);
+    assert_eq!(settings["provider"]["value"], "local");
+    assert!(settings["level"]["value"].is_null() && settings["level"]["file"].is_null());
+
+    let (out, _) = status(&shell, &["--no-config"]);
+    assert!(out.contains("model         not set\n") && !out.contains("seed"), "{out}");
+    shell.write("otro.toml", "model = \"./otro.gguf\"\n");
+    let (out, _) = status(&shell, &["--config", "otro.toml"]);
+    assert!(out.contains("./otro.gguf (") && out.contains("otro.toml, line 1)"), "{out}");
+}
+
+#[test]
+fn options_of_files_reach_the_answer() {
+    let Some(model) = shell::tiny("options_of_files", "qwen2-plain") else { return };
+    let shell = Shell::new().env("RECINTO_MODEL", model.to_str().unwrap());
+    shell.write("recinto.toml", "[options]\nmax_tokens = 2\nstop = [\"ñ\"]\nseed = 5\n");
+    let used = |args: &[&str]| {
+        let ran = shell.run(&[&["ask", "hola", "--json"], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let options = ran.json()["options"].clone();
+        (options["max_tokens"].as_u64().unwrap(), options["stop"].to_string())
+    };
+    let cases: [(&str, &[&str], u64, &str); 5] = [
+        ("the file", &[], 2, r#"["ñ"]"#),
+        ("an option", &["-o", "max_tokens=3"], 3, r#"["ñ"]"#),
+        ("a flag", &["--max-tokens", "1"], 1, r#"["ñ"]"#),
+        ("a list replaces a list", &["--stop", "x", "-o", "stop=y"], 2, r#"["y","x"]"#),
+        ("no file", &["--no-config", "--max-tokens", "4"], 4, "[]"),
+    ];
+    for (name, args, tokens, stop) in cases {
+        assert_eq!(used(args), (tokens, stop.to_owned()), "{name}");
+    }
+    // A receipt does not replace a file of settings.
+    let ran = shell.run(&["ask", "hola", "--receipt", "recinto.toml"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("it is the same file as"), "{}", ran.err);
+}
+
+#[test]
+fn faults_of_recinto_toml() {
+    let cases = [
+        (
+            "key",
+            "modle = \"x\"\n",
+            "line 1, column 1: unknown key `modle`\nhint: the nearest is `model`",
+        ),
+        ("value", "\nthreads = \"dos\"\n", "line 2, column 11: threads: a number from 1 to 1024"),
+        (
+            "secret",
+            "OPENAI_API_KEY = \"canary\"\n",
+            "line 1, column 1: `OPENAI_API_KEY` is a secret",
+        ),
+        ("no TOML", "model = canary\n", "line 1, column"),
+        (
+            "options",
+            "[options]\ntop_p = 7\n",
+            "option `top_p` must be above 0 and at most 1, not `7`",
+        ),
+    ];
+    for (name, text, part) in cases {
+        let shell = Shell::new();
+        shell.write("recinto.toml", text);
+        for args in [&["status"][..], &["ask", "a"], &["arch", "list"], &["doctor"]] {
+            let ran = shell.run(args);
+            let doctor = args[0] == "doctor";
+            assert_eq!(ran.code, Some(if doctor { 1 } else { 2 }), "{name}: {}", ran.err);
+            let said = if doctor { ran.out().replace("\n", " ") } else { ran.err.clone() };
+            let part = if doctor { part.split('\n').next().unwrap() } else { part };
+            assert!(said.contains(part), "{name}: {part} not in: {said}");
+            assert!(!said.contains("canary"), "{name}: {said}");
+        }
+    }
+    let ran = Shell::new().env("RECINTO_TREADS", "2").run(&["status"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.err.contains("unknown variable RECINTO_TREADS\nhint: the nearest is `RECINTO_THREADS`"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn init_writes_a_file_that_is_read() {
+    for flags in [&[][..], &["--staging"]] {
+        let shell = Shell::new();
+        let ran = shell.run(&[&["init"], flags].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let path = shell.path().join("recinto.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(ran.out().starts_with(&path.display().to_string()), "{}", ran.out());
+        let (out, _) = status(&shell, &[]);
+        assert!(out.contains(&format!("recinto.toml  {}\n", path.display())), "{out}");
+        let staging = !flags.is_empty();
+        assert_eq!(out.contains("pin           memory ("), staging, "{out}");
+        assert_eq!(out.contains("seed          1 ("), staging, "{out}");
+
+        // Never again, whatever is asked.
+        for again in [&["init"][..], &["init", "--staging"], &["init", "--json"]] {
+            let ran = shell.run(again);
+            assert_eq!(ran.code, Some(2), "{}", ran.err);
+            assert!(ran.err.contains("is there and stays as it is"), "{}", ran.err);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(shell.run(&["init", "--force"]).code, Some(2));
+
+        // Every line that is a comment now can be made a setting.
+        let is_key = |line: &str| line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        let open: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(inner) if is_key(inner) => format!("{inner}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        shell.write("recinto.toml", &open);
+        let json = shell.run(&["status", "--json"]).json();
+        let settings = &json["settings"];
+        assert_eq!(settings["threads"]["value"], "4", "{json}");
+        assert_eq!(settings["options"].as_object().unwrap().len(), 16, "{json}");
+    }
+    let shell = Shell::new();
+    std::os::unix::fs::symlink("elsewhere.toml", shell.path().join("recinto.toml")).unwrap();
+    assert_eq!(shell.run(&["init"]).code, Some(2), "a link that leads nowhere is there, too");
+    assert!(!shell.path().join("elsewhere.toml").exists());
 }
 
 #[test]

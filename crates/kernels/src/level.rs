@@ -42,6 +42,18 @@ impl Level {
     pub fn all() -> impl DoubleEndedIterator<Item = Level> {
         NAMES.iter().map(|row| row.1)
     }
+
+    /// The CPU features this level needs, each with whether it is here; `None` when the level
+    /// belongs to another family of CPUs.
+    pub fn features(self) -> Option<Vec<(&'static str, bool)>> {
+        match self {
+            Level::Portable => Some(Vec::new()),
+            #[cfg(target_arch = "x86_64")]
+            _ => Some(crate::x86_64::features(self)),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => None,
+        }
+    }
 }
 
 /// The kernels of one level; made only for a level this CPU has and that has just computed the

@@ -41,21 +41,30 @@ static AVX_VNNI: Table = avxvnni::TABLE;
 static AVX512: Table = avx512::TABLE;
 static AVX512_VNNI: Table = avx512vnni::TABLE;
 
+/// The CPU features that `level` needs, and whether this CPU and its system have each.
+pub(crate) fn features(level: Level) -> Vec<(&'static str, bool)> {
+    macro_rules! asked {
+        ($($name:tt),*) => { vec![$(($name, is_x86_feature_detected!($name))),*] };
+    }
+    let base = || asked!("avx2", "fma", "f16c");
+    let wide = || asked!("avx512f", "avx512bw", "avx512vl", "avx512dq");
+    match level {
+        Level::Portable => Vec::new(),
+        Level::Avx2 => base(),
+        Level::AvxVnni => [base(), asked!("avxvnni")].concat(),
+        Level::Avx512 => [base(), wide()].concat(),
+        Level::Avx512Vnni => [base(), wide(), asked!("avx512vnni")].concat(),
+    }
+}
+
 /// The table of `level`, where this CPU has it.
 pub(crate) fn table(level: Level) -> Option<&'static Table> {
-    let avx2 = is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("fma")
-        && is_x86_feature_detected!("f16c");
-    let avx512 = avx2
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512dq");
-    match level {
-        Level::Avx2 if avx2 => Some(&AVX2),
-        Level::AvxVnni if avx2 && is_x86_feature_detected!("avxvnni") => Some(&AVX_VNNI),
-        Level::Avx512 if avx512 => Some(&AVX512),
-        Level::Avx512Vnni if avx512 && is_x86_feature_detected!("avx512vnni") => Some(&AVX512_VNNI),
-        _ => None,
-    }
+    let table = match level {
+        Level::Portable => return None,
+        Level::Avx2 => &AVX2,
+        Level::AvxVnni => &AVX_VNNI,
+        Level::Avx512 => &AVX512,
+        Level::Avx512Vnni => &AVX512_VNNI,
+    };
+    features(level).iter().all(|(_, has)| *has).then_some(table)
 }

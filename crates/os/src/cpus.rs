@@ -15,6 +15,8 @@ pub struct Limits {
     pub visible: usize,
     /// CPUs the scheduler may put this process on; `None` when not known.
     pub affinity: Option<usize>,
+    /// CPUs that all of these leave.
+    pub allowed: usize,
     /// CPU seconds per second that the control groups allow; `None` when unlimited.
     pub quota: Option<f64>,
     /// CPUs of the control group's set; `None` when there is none.
@@ -52,12 +54,13 @@ pub fn limits(root: &Path) -> Limits {
             allowed = both;
         }
     }
-    let quota = quota(root);
+    let quota = quota_at(root).map(|(quota, _)| quota);
     let cores = cores(root, &allowed);
     let whole = quota.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
     Limits {
         visible: online.len(),
         affinity: affinity.map(|set| set.len()),
+        allowed: allowed.len(),
         quota,
         cpuset: cpuset.map(|set| set.len()),
         cores,
@@ -88,24 +91,35 @@ fn cpuset(root: &Path) -> Option<BTreeSet<usize>> {
     })
 }
 
-fn quota(root: &Path) -> Option<f64> {
+/// The smallest quota of a control group, in CPUs, and the file that says it.
+pub fn quota_at(root: &Path) -> Option<(f64, PathBuf)> {
     let quotas = cgroup::folders(root, "cpu").into_iter().filter_map(|(version, folder)| {
-        let (quota, period) = match version {
+        let (name, quota, period) = match version {
             Version::Two => {
                 let text = cgroup::read(&folder, "cpu.max")?;
                 let mut parts = text.split_whitespace();
                 let quota: f64 = parts.next()?.parse().ok()?;
-                (quota, parts.next().map_or(Some(100_000.0), |part| part.parse().ok())?)
+                let period = parts.next().map_or(Some(100_000.0), |part| part.parse().ok())?;
+                ("cpu.max", quota, period)
             }
             Version::One => (
+                "cpu.cfs_quota_us",
                 cgroup::number(&folder, "cpu.cfs_quota_us")? as f64,
                 cgroup::number(&folder, "cpu.cfs_period_us")? as f64,
             ),
         };
         let cpus = quota / period;
-        (cpus.is_finite() && cpus > 0.0).then_some(cpus)
+        (cpus.is_finite() && cpus > 0.0).then(|| (cpus, folder.join(name)))
     });
-    quotas.min_by(f64::total_cmp)
+    quotas.min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Whether cores of this machine run several threads each; `None` when the system does not say.
+pub fn smt(root: &Path) -> Option<bool> {
+    match cgroup::number(&root.join("sys/devices/system/cpu/smt"), "active")? {
+        0 => Some(false),
+        _ => Some(true),
+    }
 }
 
 fn cores(root: &Path, cpus: &BTreeSet<usize>) -> usize {

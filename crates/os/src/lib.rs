@@ -17,6 +17,8 @@ pub mod memory;
 pub mod owner;
 mod pages;
 pub mod private;
+#[allow(unsafe_code)]
+pub mod probe;
 pub mod shield;
 #[allow(unsafe_code)]
 pub mod signal;

@@ -62,6 +62,11 @@ impl Facts {
     }
 }
 
+/// Whether this process could write to what stands at `path`; nothing is written to find out.
+pub fn may_write(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// The number of the user this process acts for.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -116,6 +121,7 @@ mod tests {
         let facts = Facts::at(&path).unwrap();
         assert!(facts.is_mine() && facts.writable_by_others());
         assert_eq!(facts.mode, 0o646);
+        assert!(may_write(&path) && !may_write(&folder.path().join("none")));
         assert_eq!(Facts::of(&File::open(&path).unwrap()).unwrap(), facts);
         assert!(Facts::at(&folder.path().join("none")).is_err());
         assert!(!Facts { owner: user() ^ 1, ..facts }.is_mine());

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use crate::{
+    config::nearest,
     error::{Error, Kind},
-    settings::KEYS,
+    secret::SECRETS,
+    settings::{PREFIX, Source, variables},
     trusted::{self, Rules},
 };
 
-const PREFIX: &str = "RECINTO_";
 /// What to do about a file that is refused.
 const IGNORE: &str = "`--no-env-file` runs without it";
 
@@ -37,6 +38,20 @@ pub(crate) struct Found {
     pub path: Option<PathBuf>,
     /// Key, value and line, in the file's order; every key is a known one and stands once.
     pub values: Vec<(&'static str, String, usize)>,
+    /// Secrets that are set, and in which line.
+    pub secrets: Vec<(&'static str, usize)>,
+}
+
+impl Found {
+    /// A line of it.
+    pub fn source(&self, line: usize) -> Source {
+        Source::EnvFile { path: self.path.clone().unwrap_or_default(), line }
+    }
+
+    /// The folder that paths in it begin at.
+    pub fn folder(&self) -> Option<&Path> {
+        self.path.as_deref().and_then(Path::parent)
+    }
 }
 
 /// Reads the file that `which` means, seen from the folder `here`.
@@ -48,18 +63,22 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
     };
     let rules = Rules { kind: Kind::EnvFile, must, root_too: false, ignore: IGNORE };
     let Some(text) = trusted::read(&path, &rules)? else { return Ok(Found::default()) };
-    let values = parse(&text).map_err(|(line, what)| {
-        Error::new(Kind::EnvFile, format!("{}, line {line}: {what}", path.display()))
-            .hint(format!("known: {}", KEYS.map(|key| key.variable).join(", ")))
+    let (values, secrets) = parse(&text).map_err(|(line, what, hint)| {
+        let what = format!("{}, line {line}: {what}", path.display());
+        Error::new(Kind::EnvFile, what).hint(hint)
     })?;
-    Ok(Found { path: Some(path), values })
+    Ok(Found { path: Some(path), values, secrets })
 }
 
 type Values = Vec<(&'static str, String, usize)>;
+type Secrets = Vec<(&'static str, usize)>;
 
-/// The settings in `text`; a fault is a line and what is wrong there.
-fn parse(text: &str) -> Result<Values, (usize, String)> {
-    let mut out = Values::new();
+/// The settings in `text`, and which secrets it has; a fault is a line, what is wrong there, and
+/// what to do about it.
+fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
+    let (mut out, mut secrets) = (Values::new(), Secrets::new());
+    let known = variables();
+    let all = || format!("known: {}", known.join(", "));
     for item in dotenvy::from_read_iter(text.as_bytes()) {
         let (key, value) = match item {
             Ok((key, value)) => (key, Zeroizing::new(value)),
@@ -68,25 +87,32 @@ fn parse(text: &str) -> Result<Values, (usize, String)> {
                 let first = Zeroizing::new(bad);
                 let first = first.trim_end().lines().next().unwrap_or_default().trim();
                 let line = text.lines().position(|line| line.trim() == first).unwrap_or(0) + 1;
-                return Err((line, "not of the form KEY=value".into()));
+                return Err((line, "not of the form KEY=value".into(), all()));
             }
-            Err(_) => return Err((1, "the file cannot be read as lines of KEY=value".into())),
+            Err(_) => {
+                return Err((1, "the file cannot be read as lines of KEY=value".into(), all()));
+            }
         };
+        if let Some(secret) = SECRETS.iter().find(|secret| **secret == key)
+            && !value.is_empty()
+        {
+            secrets.push((*secret, lines_of(text, &key).first().copied().unwrap_or(1)));
+        }
         if !key.starts_with(PREFIX) {
             continue;
         }
         let lines = lines_of(text, &key);
         let line = lines.first().copied().unwrap_or(1);
-        let Some(known) = KEYS.iter().find(|known| known.variable == key) else {
-            return Err((line, format!("unknown key {key}")));
+        let Some(variable) = known.iter().find(|known| **known == key) else {
+            return Err((line, format!("unknown key {key}"), nearest(&key, &known)));
         };
-        if out.iter().any(|(before, ..)| *before == known.variable) {
+        if out.iter().any(|(before, ..)| before == variable) {
             let again = lines.get(1).copied().unwrap_or(line);
-            return Err((again, format!("{key} is set again, first in line {line}")));
+            return Err((again, format!("{key} is set again, first in line {line}"), all()));
         }
-        out.push((known.variable, value.to_string(), line));
+        out.push((variable, value.to_string(), line));
     }
-    Ok(out)
+    Ok((out, secrets))
 }
 
 /// The lines, from 1, that set `key`.
@@ -131,7 +157,9 @@ mod tests {
             ("open quote", "A=1\nB='canary\nC=2\n", bad(2, "not of the form KEY=value")),
         ];
         for (name, text, want) in cases {
-            assert_eq!(parse(text), want, "{name}");
+            let found =
+                parse(text).map(|(values, _)| values).map_err(|(line, what, _)| (line, what));
+            assert_eq!(found, want, "{name}");
         }
     }
 
@@ -142,7 +170,7 @@ mod tests {
         assert_eq!(read(&EnvFile::Here, dir.path()), Ok(Found::default()), "none is there");
         let error = read(&EnvFile::At("no.env".into()), dir.path()).unwrap_err().to_string();
         assert!(error.contains("no.env: cannot read it"), "{error}");
-        fs::write(&path, "\u{feff}RECINTO_THREADS=2\nKEY=canary\n").unwrap();
+        fs::write(&path, "\u{feff}RECINTO_THREADS=2\nKEY=canary\nHF_TOKEN=canary\n").unwrap();
         let chmod = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         for (name, mode, refused) in
             [("mine", 0o600, false), ("readable", 0o644, false), ("writable", 0o646, true)]
@@ -153,6 +181,7 @@ mod tests {
                     assert!(!refused, "{name}");
                     assert_eq!(found.path.as_deref(), Some(path.as_path()), "{name}");
                     assert_eq!(found.values, [("RECINTO_THREADS", "2".into(), 1)], "{name}");
+                    assert_eq!(found.secrets, [("HF_TOKEN", 3)], "{name}");
                 }
                 Err(error) => {
                     let text = error.to_string();

@@ -14,6 +14,8 @@ pub enum Kind {
     LockFile,
     /// The lock does not let this model run: its name is not in it, or a file is not safe.
     Locked,
+    /// A `recinto.toml` cannot be trusted or read, or has a word nobody knows.
+    ConfigFile,
     /// No provider has that name.
     UnknownProvider,
     /// No model is set.

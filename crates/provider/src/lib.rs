@@ -4,25 +4,35 @@
 //! [`Provider`]. No setting at all means this process, never anybody else.
 #![forbid(unsafe_code)]
 
+mod config;
 mod env_file;
 mod error;
 mod local;
 pub mod lock;
 mod name;
+mod secret;
 mod settings;
+mod surroundings;
 mod trust;
 mod trusted;
+mod values;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
 
+pub use config::{
+    At, CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, Fault, LISTS, OPTIONS, OptionRow,
+    OptionSetting, TABLES, Table, Value,
+};
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
 pub use local::Local;
 pub use lock::{Lock, LockFile};
 pub use name::Name;
-pub use settings::{Flags, KEYS, Key, Setting, Settings, Source, digest_cache};
+pub use secret::SECRETS;
+pub use settings::{Fallback, Flags, KEYS, Key, Setting, Settings, Shown, Source};
+pub use surroundings::{FILE_NAME, Surroundings, digest_cache};
 
 /// Who is behind a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +71,7 @@ pub trait Provider {
 ///
 /// As [`Local::open`].
 pub fn open(settings: &Settings, options: OpenOptions) -> Result<Box<dyn Provider>, Error> {
-    match settings.provider.value {
+    match settings.provider() {
         Name::Local => Ok(Box::new(Local::open(settings, options)?)),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    env,
+    env, fmt,
     path::{Path, PathBuf},
 };
 
@@ -27,6 +27,9 @@ const PATH: &str = "path";
 /// What to do about a lock file that is refused.
 const IGNORE: &str = "`--no-lock` runs without it";
 
+/// The word for no lock file.
+pub(crate) const NONE: &str = "none";
+
 /// Which lock file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LockFile {
@@ -43,8 +46,18 @@ impl LockFile {
     /// From the value of a setting: a path, or `none`.
     pub(crate) fn named(text: &str) -> LockFile {
         match text {
-            "none" => LockFile::Ignored,
+            NONE => LockFile::Ignored,
             path => LockFile::At(path.into()),
+        }
+    }
+}
+
+impl fmt::Display for LockFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockFile::Here => f.write_str(FILE_NAME),
+            LockFile::At(path) => write!(f, "{}", path.display()),
+            LockFile::Ignored => f.write_str(NONE),
         }
     }
 }

@@ -1,216 +1,266 @@
-//! Where each setting's value comes from: flag, environment, `.env` file, or the default.
+//! Every setting, a row each; where its value comes from: flag, environment, `.env`, the three
+//! `recinto.toml` files, or the default.
 
-use std::{
-    env,
-    ffi::OsString,
-    fmt,
-    path::{Path, PathBuf},
-};
+mod key;
+mod look;
+mod source;
 
-use recinto_engine::{KvType, Level, Pin, SessionOptions, Verify};
+use std::path::PathBuf;
+
+use recinto_engine::{KvType, Level, Options, Pin, SessionOptions, Verify};
+
+pub(crate) use key::PREFIX;
+pub use key::{Fallback, Key};
+pub(crate) use look::variables;
+pub use source::{Setting, Source};
 
 use crate::{
-    EnvFile, LockFile, Name,
-    env_file::{self, Found},
+    ConfigFile, EnvFile, LockFile, Name,
+    config::{self, Entry, OptionSetting},
     error::{Error, Kind},
-    name::shown,
+    lock::NONE,
+    surroundings::Surroundings,
+    values,
 };
+use look::{Layers, Paths};
 
-/// A setting: its variable and its flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Name in the environment and in a `.env` file.
-    pub variable: &'static str,
-    /// Flag of the command line.
-    pub flag: &'static str,
-    /// What it sets.
-    pub about: &'static str,
-}
-
-const PROVIDER: Key =
-    Key { variable: "RECINTO_PROVIDER", flag: "--provider", about: "who answers" };
-const MODEL: Key = Key { variable: "RECINTO_MODEL", flag: "--model", about: "the model's name" };
-const ARCH_DIR: Key = Key {
-    variable: "RECINTO_ARCH_DIR",
-    flag: "--arch-dir",
-    about: "a folder with more architectures",
-};
-const THREADS: Key =
-    Key { variable: "RECINTO_THREADS", flag: "--threads", about: "threads that compute" };
-const LEVEL: Key =
-    Key { variable: "RECINTO_LEVEL", flag: "--level", about: "the set of CPU instructions" };
-const PIN: Key = Key {
-    variable: "RECINTO_PIN",
-    flag: "--pin",
-    about: "whether the weights are copied into this process",
-};
-const VERIFY: Key = Key {
-    variable: "RECINTO_VERIFY",
-    flag: "--verify",
-    about: "whether a digest known from an earlier run counts",
-};
-const KV: Key =
-    Key { variable: "RECINTO_KV", flag: "--kv", about: "how keys and values are stored" };
-
-const LOCK: Key =
-    Key { variable: "RECINTO_LOCK", flag: "--lock", about: "the lock file, or `none`" };
-
-/// Every setting there is.
-pub const KEYS: [Key; 9] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV, LOCK];
-
-/// Where a value comes from; earlier ones win.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The command line.
-    Flag(&'static str),
-    /// The environment of the process.
-    Environment(&'static str),
-    /// A line of a `.env` file.
-    EnvFile {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// Nobody said anything.
-    Default,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Flag(flag) => f.write_str(flag),
-            Source::Environment(name) => write!(f, "environment, {name}"),
-            Source::EnvFile { path, line } => write!(f, "{}, line {line}", path.display()),
-            Source::Default => f.write_str("default"),
+/// From the table of settings: the keys, the flags, the settings, and how each is looked up.
+macro_rules! settings {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $type:ty {
+            read: $read:expr, show: $show:expr, paths: $paths:expr,
+            short: $short:expr, value: $value:literal, example: $example:literal,
+            default: $default:expr, about: $about:literal $(,)?
         }
-    }
-}
+    )*) => {
+        #[allow(non_upper_case_globals, reason = "named as the setting")]
+        mod keys {
+            use super::key::{self, Fallback, Key};
 
-impl Source {
-    /// Where the value of `key` stands, for an error's text.
-    fn place(&self, key: &Key) -> String {
-        match self {
-            Source::Flag(flag) => (*flag).into(),
-            Source::Environment(name) => format!("environment variable {name}"),
-            Source::EnvFile { .. } | Source::Default => format!("{self}: {}", key.variable),
+            $(pub(super) const $field: Key = {
+                const NAME: &str = stringify!($field);
+                static FLAG: [u8; key::flag_len(NAME)] = key::flag(NAME);
+                static VARIABLE: [u8; key::variable_len(NAME)] = key::variable(NAME);
+                Key {
+                    name: NAME,
+                    flag: key::text(&FLAG),
+                    variable: key::text(&VARIABLE),
+                    short: $short,
+                    value: $value,
+                    example: $example,
+                    default: $default,
+                    about: $about,
+                }
+            };)*
         }
+
+        /// Every setting there is.
+        pub const KEYS: &[Key] = &[$(keys::$field),*];
+
+        /// What the command line says; `None` where it says nothing.
+        #[derive(Clone, Debug, Default)]
+        pub struct Flags {
+            $($(#[$doc])* pub $field: Option<String>,)*
+            /// `--env-file` and `--no-env-file`.
+            pub env_file: EnvFile,
+            /// `--config` and `--no-config`.
+            pub config: ConfigFile,
+        }
+
+        impl Flags {
+            /// Sets the flag of `key`; whether there is such a setting.
+            pub fn set(&mut self, key: &Key, value: String) -> bool {
+                match key.name {
+                    $(stringify!($field) => self.$field = Some(value),)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+
+        /// All settings, each with its source; `None` where nobody said anything.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $($(#[$doc])* pub $field: Option<Setting<$type>>,)*
+            /// Options of answers that the files set, each in the words of the nearest file.
+            pub options: Vec<OptionSetting>,
+            /// Secrets that are there, by name, and where. What they are is not known here.
+            pub secrets: Vec<(&'static str, Source)>,
+            /// The `.env` file that was read.
+            pub env_file: Option<PathBuf>,
+            /// The `recinto.toml` files that were read, the nearest first.
+            pub files: Vec<PathBuf>,
+            /// Their tables.
+            tables: Vec<(PathBuf, &'static str, Vec<Entry>)>,
+        }
+
+        impl Settings {
+            fn from_layers(flags: &Flags, layers: &Layers<'_>) -> Result<Settings, Error> {
+                Ok(Settings {
+                    $($field: layers.look(&keys::$field, $paths, &flags.$field, $read)?,)*
+                    options: config::merged(layers.files)?,
+                    secrets: layers.secrets(),
+                    env_file: layers.env.path.clone(),
+                    files: layers.files.iter().map(|file| file.path.clone()).collect(),
+                    tables: layers.tables(),
+                })
+            }
+
+            /// Every setting as text.
+            pub fn shown(&self) -> Vec<Shown<'_>> {
+                vec![$(Shown::of(&keys::$field, self.$field.as_ref(), $show),)*]
+            }
+        }
+    };
+}
+
+settings! {
+    /// Who answers; see [`Settings::provider`] for who does when nobody said anything.
+    provider: Name {
+        read: Name::from_name, show: |name| name.to_string(), paths: Paths::No,
+        short: None, value: "NAME", example: "\"local\"",
+        default: Fallback::Value("local"), about: "Who answers",
     }
-}
-
-/// A value and where it comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting<T> {
-    /// The value.
-    pub value: T,
-    /// Where it comes from.
-    pub source: Source,
-}
-
-/// What the command line says; `None` where it says nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Flags {
-    /// `--provider`.
-    pub provider: Option<String>,
-    /// `--model`.
-    pub model: Option<String>,
-    /// `--arch-dir`.
-    pub arch_dir: Option<String>,
-    /// `--threads`.
-    pub threads: Option<String>,
-    /// `--level`.
-    pub level: Option<String>,
-    /// `--pin`.
-    pub pin: Option<String>,
-    /// `--verify`.
-    pub verify: Option<String>,
-    /// `--kv`.
-    pub kv: Option<String>,
-    /// `--lock`.
-    pub lock: Option<String>,
-    /// `--env-file` and `--no-env-file`.
-    pub env_file: EnvFile,
-}
-
-/// All settings, each with its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Who answers; `local` unless somebody says otherwise.
-    pub provider: Setting<Name>,
     /// The model's name as given; see [`Settings::model`] for the error when there is none.
-    pub model: Option<Setting<String>>,
+    model: String {
+        read: values::text, show: |name| name.clone(), paths: Paths::Name,
+        short: Some('m'), value: "NAME", example: "\"./model.gguf\"",
+        default: Fallback::Nothing, about: "The model: a path to a .gguf file",
+    }
     /// A folder with more architectures.
-    pub arch_dir: Option<Setting<PathBuf>>,
+    arch_dir: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FOLDER", example: "\"archs\"",
+        default: Fallback::Words("none"),
+        about: "A folder whose .arch files add to the built-in ones or replace them",
+    }
     /// Threads that compute.
-    pub threads: Option<Setting<usize>>,
+    threads: usize {
+        read: values::threads, show: |count| count.to_string(), paths: Paths::No,
+        short: None, value: "N", example: "4",
+        default: Fallback::Words("cores this process may use"),
+        about: "Threads that compute",
+    }
     /// The set of CPU instructions.
-    pub level: Option<Setting<Level>>,
+    level: Level {
+        read: values::level, show: |level| level.name().into(), paths: Paths::No,
+        short: None, value: "LEVEL", example: "\"avx2\"",
+        default: Fallback::Words("the best"),
+        about: "CPU level: portable, avx2, avx-vnni, avx512, avx512-vnni",
+    }
     /// Whether the weights are copied into this process.
-    pub pin: Option<Setting<Pin>>,
+    pin: Pin {
+        read: values::pin, show: |pin| pin.name().into(), paths: Paths::No,
+        short: None, value: "WHERE", example: "\"memory\"",
+        default: Fallback::Value("off"),
+        about: "Where the weights lie: off (in the mapped file), memory (in a private copy, hashed \
+                before the first token)",
+    }
     /// Whether a digest known from an earlier run counts.
-    pub verify: Option<Setting<Verify>>,
+    verify: Verify {
+        read: values::verify, show: |verify| verify.name().into(), paths: Paths::No,
+        short: None, value: "WHEN", example: "\"always\"",
+        default: Fallback::Value("cached"),
+        about: "Which digests of the weights count: cached (known for this very file from an \
+                earlier run), always (computed now)",
+    }
     /// How keys and values are stored.
-    pub kv: Option<Setting<KvType>>,
+    kv: KvType {
+        read: values::kv, show: |kv| kv.name().into(), paths: Paths::No,
+        short: None, value: "TYPE", example: "\"q8_0\"",
+        default: Fallback::Value("bf16"),
+        about: "How keys and values are stored: bf16, f16, q8_0 (half the memory, coarser; other \
+                bits)",
+    }
     /// The lock file that holds; `recinto.lock` of the working directory where nobody says.
-    pub lock: Option<Setting<LockFile>>,
-    /// The `.env` file that was read.
-    pub env_file: Option<PathBuf>,
+    lock: LockFile {
+        read: |text| Ok(LockFile::named(text)), show: |lock| lock.to_string(), paths: Paths::Or(NONE),
+        short: None, value: "FILE", example: "\"recinto.lock\"",
+        default: Fallback::Words("./recinto.lock, if it is there"),
+        about: "What models must be: the lock file to go by, or none",
+    }
+}
+
+/// A setting as text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown<'a> {
+    /// Which.
+    pub key: &'static Key,
+    /// Its value, where somebody said one.
+    pub value: Option<String>,
+    /// Where.
+    pub source: &'a Source,
+}
+
+impl Shown<'_> {
+    fn of<'a, T>(
+        key: &'static Key,
+        setting: Option<&'a Setting<T>>,
+        show: impl Fn(&T) -> String,
+    ) -> Shown<'a> {
+        let value = setting.map(|setting| show(&setting.value));
+        Shown { key, value, source: setting.map_or(&Source::Default, |setting| &setting.source) }
+    }
 }
 
 impl Settings {
-    /// Looks each setting up: flag, then environment, then `.env` file, then default.
+    /// Looks each setting up: flag, then environment, then `.env`, then the project's, the user's
+    /// and the machine's `recinto.toml`, then the default.
     ///
     /// # Errors
     ///
-    /// A value that cannot be, an unknown provider, a `.env` file that cannot be trusted.
+    /// A value that cannot be, an unknown name, a file that cannot be trusted or read.
     pub fn resolve(flags: &Flags) -> Result<Settings, Error> {
-        let here = env::current_dir().map_err(|e| {
-            Error::new(Kind::Setting, format!("the working directory is gone: {e}"))
-        })?;
-        Settings::resolve_from(flags, &|name| env::var_os(name), &here)
+        Settings::resolve_from(flags, &Surroundings::now()?)
     }
 
-    /// The same with the environment and the working directory given.
+    /// The same with the environment and the folders given.
     ///
     /// # Errors
     ///
     /// As [`Settings::resolve`].
-    pub fn resolve_from(
-        flags: &Flags,
-        environment: &dyn Fn(&str) -> Option<OsString>,
-        here: &Path,
-    ) -> Result<Settings, Error> {
-        let found = env_file::read(&flags.env_file, here)?;
-        let look = |key: &Key, flag: &Option<String>| look(key, flag, environment, &found);
-        let provider = match look(&PROVIDER, &flags.provider)? {
-            Some(text) => text.read(&PROVIDER, Name::from_name)?,
-            None => Setting { value: Name::Local, source: Source::Default },
-        };
-        let threads =
-            look(&THREADS, &flags.threads)?.map(|text| text.read(&THREADS, threads)).transpose()?;
-        let level = look(&LEVEL, &flags.level)?.map(|text| text.read(&LEVEL, level)).transpose()?;
-        let pin = look(&PIN, &flags.pin)?
-            .map(|text| text.read(&PIN, |name| word(name, Pin::all(), Pin::name)))
-            .transpose()?;
-        let verify = look(&VERIFY, &flags.verify)?
-            .map(|text| text.read(&VERIFY, |name| word(name, Verify::all(), Verify::name)))
-            .transpose()?;
-        let kv = look(&KV, &flags.kv)?
-            .map(|text| text.read(&KV, |name| word(name, KvType::ALL.into_iter(), KvType::name)))
-            .transpose()?;
-        let lock = look(&LOCK, &flags.lock)?
-            .map(|text| Setting { value: LockFile::named(&text.value), source: text.source });
-        let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
-            .map(|text| Setting { value: text.value.into(), source: text.source });
-        let model = look(&MODEL, &flags.model)?;
-        let env_file = found.path;
-        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, kv, lock, env_file })
+    pub fn resolve_from(flags: &Flags, around: &Surroundings) -> Result<Settings, Error> {
+        let env = crate::env_file::read(&flags.env_file, &around.here)?;
+        look::known_variables(around)?;
+        let files = config::read(&look::config_file(flags, around, &env)?, around)?;
+        Settings::from_layers(flags, &Layers { around, env: &env, files: &files })
+    }
+
+    /// Who answers: this process, unless somebody says otherwise.
+    pub fn provider(&self) -> Name {
+        self.provider.as_ref().map_or(Name::Local, |setting| setting.value)
     }
 
     /// How sessions are made: `context` positions, or as many as the model knows.
     pub fn session(&self, context: Option<usize>) -> SessionOptions {
         let kv = self.kv.as_ref().map(|setting| setting.value).unwrap_or_default();
         SessionOptions { context, kv }
+    }
+
+    /// How answers are made where nobody says otherwise: the defaults, and what the files set.
+    ///
+    /// # Errors
+    ///
+    /// None for settings that were looked up here: their options were checked then.
+    pub fn answer_options(&self) -> Result<Options, Error> {
+        let mut options = Options::default();
+        for OptionSetting { key, values, source } in &self.options {
+            for value in values {
+                options.set(key, value).map_err(|e| Error::from(e).of(&source.to_string()))?;
+            }
+        }
+        Ok(options)
+    }
+
+    /// The entries of the table `name` in each file that has it, the nearest file first.
+    pub fn table<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a std::path::Path, &'a [Entry])> + 'a {
+        let named = move |row: &&(PathBuf, &'static str, Vec<Entry>)| row.1 == name;
+        self.tables.iter().filter(named).map(|row| (row.0.as_path(), row.2.as_slice()))
     }
 
     /// The model's name.
@@ -227,93 +277,6 @@ impl Settings {
             )
         })
     }
-}
-
-/// The text of a setting, from the first place that has one. An empty one is a fault, not an
-/// absence: it would otherwise let a value of lower rank through unseen.
-fn look(
-    key: &Key,
-    flag: &Option<String>,
-    environment: &dyn Fn(&str) -> Option<OsString>,
-    found: &Found,
-) -> Result<Option<Setting<String>>, Error> {
-    let in_file = || {
-        let (_, value, line) = found.values.iter().find(|(name, ..)| *name == key.variable)?;
-        let path = found.path.clone()?;
-        Some((value.clone(), Source::EnvFile { path, line: *line }))
-    };
-    let text = match (flag, environment(key.variable)) {
-        (Some(value), _) => Some((value.clone(), Source::Flag(key.flag))),
-        (None, Some(value)) => {
-            let value = value
-                .into_string()
-                .map_err(|_| Error::new(Kind::Setting, format!("{} is not UTF-8", key.variable)))?;
-            Some((value, Source::Environment(key.variable)))
-        }
-        (None, None) => in_file(),
-    };
-    let Some((value, source)) = text else { return Ok(None) };
-    if value.trim().is_empty() {
-        let what = format!("{}: the value is empty", source.place(key));
-        return Err(Error::new(Kind::Setting, what).hint("give it a value or remove it"));
-    }
-    Ok(Some(Setting { value, source }))
-}
-
-impl Setting<String> {
-    fn read<T>(
-        self,
-        key: &Key,
-        read: impl Fn(&str) -> Result<T, Error>,
-    ) -> Result<Setting<T>, Error> {
-        let value = read(&self.value).map_err(|e| e.of(&self.source.place(key)))?;
-        Ok(Setting { value, source: self.source })
-    }
-}
-
-/// Most threads that may be asked for; far above any machine this runs on.
-const MAX_THREADS: usize = 1024;
-
-fn threads(text: &str) -> Result<usize, Error> {
-    match text.trim().parse() {
-        Ok(n) if (1..=MAX_THREADS).contains(&n) => Ok(n),
-        _ => Err(Error::new(Kind::Setting, format!("a number from 1 to {MAX_THREADS} is needed"))),
-    }
-}
-
-fn level(text: &str) -> Result<Level, Error> {
-    Level::from_name(text.trim()).ok_or_else(|| {
-        let known: Vec<&str> = Level::all().map(Level::name).collect();
-        let known = known.join(", ");
-        let what = match shown(text.trim()) {
-            true => format!("unknown level `{}`", text.trim()),
-            false => "a value that is not a level's name".into(),
-        };
-        Error::new(Kind::Setting, what).hint(format!("known: {known}"))
-    })
-}
-
-/// One of a few words.
-fn word<T: Copy>(
-    text: &str,
-    all: impl Iterator<Item = T>,
-    name: impl Fn(T) -> &'static str,
-) -> Result<T, Error> {
-    let known: Vec<T> = all.collect();
-    known.iter().copied().find(|choice| name(*choice) == text.trim()).ok_or_else(|| {
-        let known: Vec<&str> = known.iter().copied().map(&name).collect();
-        Error::new(Kind::Setting, format!("one of {} is needed", known.join(", ")))
-    })
-}
-
-/// The folder in which digests of model files are remembered: `recinto` in the user's cache folder.
-///
-/// `environment` gives variables; `None` when they name no such folder by its whole path.
-pub fn digest_cache(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let whole = |path: PathBuf| path.is_absolute().then_some(path);
-    let cache = environment("XDG_CACHE_HOME").map(PathBuf::from).and_then(whole);
-    let home = || environment("HOME").map(PathBuf::from).and_then(whole);
-    Some(cache.or_else(|| Some(home()?.join(".cache")))?.join("recinto"))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(crate) struct Rules {
     pub kind: Kind,
     /// Whether the file must be there.
     pub must: bool,
-    /// Whether root may own it too.
+    /// Whether the system's administrator may own it too.
     pub root_too: bool,
     /// What to do about a file that is refused.
     pub ignore: &'static str,
@@ -52,10 +52,10 @@ pub(crate) fn read(path: &Path, rules: &Rules) -> Result<Option<Zeroizing<String
         Err(e) if e.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             return Err(fault("it is a link that leads to nothing".into()).hint(rules.ignore));
         }
-        Err(e) if e.kind() == io::ErrorKind::NotFound && !rules.must => return Ok(None),
-        Err(e) => return Err(fault(format!("cannot read it: {e}"))),
+        Err(e) if absent(&e) && !rules.must => return Ok(None),
+        Err(e) => return Err(fault(format!("cannot read it: {e}")).hint(rules.ignore)),
     };
-    // What was meant to decide and cannot must not be passed over in silence.
+    // Settings that were meant to be here and are not must not be passed over in silence.
     if meta.is_dir() {
         return Err(fault("it is a folder, not a file".into()).hint(rules.ignore));
     }
@@ -64,9 +64,14 @@ pub(crate) fn read(path: &Path, rules: &Rules) -> Result<Option<Zeroizing<String
         return Err(fault("not a regular file".into()).hint(rules.ignore));
     }
     open(path, rules).map(Some).map_err(|refusal| match refusal {
-        Refusal::Io(e) => fault(format!("cannot read it: {e}")),
+        Refusal::Io(e) => fault(format!("cannot read it: {e}")).hint(rules.ignore),
         Refusal::Rule(what, hint) => fault(what).hint(hint),
     })
+}
+
+/// Nothing is there, or what should be the folder is none.
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn open(path: &Path, rules: &Rules) -> Result<Zeroizing<String>, Refusal> {

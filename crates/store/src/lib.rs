@@ -14,6 +14,7 @@ use std::{
 };
 
 pub use error::{Error, Kind};
+pub use near::nearest;
 
 /// Where a name leads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ pub(crate) fn models_in(folder: &Path) -> Vec<String> {
 }
 
 /// At most five of `names`, the nearest to `wanted` first.
-pub(crate) fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
+pub fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut scored: Vec<(usize, String)> =
         names.into_iter().map(|name| (distance(&wanted, &name.to_lowercase()), name)).collect();

@@ -55,8 +55,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
-    let options = args.answer.options()?;
     let settings = args.model.settings()?;
+    let options = args.answer.options(&settings)?;
     settings.model()?;
     let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
     let receipts = args.receipt.target(&settings, &others)?;

@@ -61,8 +61,8 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let options = args.answer.options()?;
     let settings = args.model.settings()?;
+    let options = args.answer.options(&settings)?;
     settings.model()?;
     let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };

@@ -74,7 +74,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let tokenizer = tokenizer.map_err(|e| e.to_string());
     let assumed = fits.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
-    let (pin, verify) = (Row::pin(&settings), Row::verify(&settings));
+    let (pin, verify) = (Row::of(&settings, "pin"), Row::verify(&settings));
     let found = Found { path, file, architecture, assumed, tokenizer, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,

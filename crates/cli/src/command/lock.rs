@@ -152,13 +152,11 @@ fn opened(
     name: &str,
 ) -> Result<(Entry, Vec<String>), Failure> {
     let source = Source::Flag("NAME");
-    let settings = Settings {
-        model: Some(Setting { value: name.to_owned(), source: source.clone() }),
-        lock: Some(Setting { value: LockFile::Ignored, source: source.clone() }),
-        pin: Some(Setting { value: Pin::Off, source: source.clone() }),
-        verify: Some(Setting { value: Verify::Always, source }),
-        ..settings.clone()
-    };
+    let mut settings = settings.clone();
+    settings.model = Some(Setting { value: name.to_owned(), source: source.clone() });
+    settings.lock = Some(Setting { value: LockFile::Ignored, source: source.clone() });
+    settings.pin = Some(Setting { value: Pin::Off, source: source.clone() });
+    settings.verify = Some(Setting { value: Verify::Always, source });
     let local = args.model.open_with(&settings)?;
     Ok((Entry::of(&local)?, local.warnings().to_vec()))
 }

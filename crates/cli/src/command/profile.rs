@@ -111,7 +111,7 @@ pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     one_or_more(&[("--prompt", args.prompt), ("--generate", args.generate)])?;
     if let Some(name) = args.name.take() {
-        args.model.model = Some(name);
+        args.model.settings.set("model", Some(name));
     }
     let settings = args.model.settings()?;
     settings.model()?;

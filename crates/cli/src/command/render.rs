@@ -64,8 +64,8 @@ struct Body<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let options = args.answer.options()?;
     let settings = args.model.settings()?;
+    let options = args.answer.options(&settings)?;
     settings.model()?;
     let lock = args.model.lock_memory;
     let how = Reading { encoding: args.text.encoding, lock };

@@ -1,11 +1,11 @@
 //! `recinto status`: who would answer, from which setting, and whether it really can.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, path::PathBuf};
 
-use recinto_engine::{
-    Claimant, Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verdict, Verify,
+use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
+use recinto_provider::{
+    FILE_NAME, Local, Provider, Settings, Shown, Source, lock::InForce,
 };
-use recinto_provider::{Local, LockFile, Provider, Setting, Settings, Source, lock::InForce};
 use serde::Serialize;
 
 use crate::{
@@ -42,47 +42,44 @@ pub struct Args {
 pub struct Row {
     value: Option<String>,
     source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
 }
 
 impl Row {
-    fn of<T>(setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) -> Row {
-        match setting {
-            Some(setting) => {
-                Row { value: Some(show(&setting.value)), source: source(&setting.source) }
-            }
-            None => Row { value: None, source: "default".into() },
-        }
+    fn new(value: Option<String>, source: &Source) -> Row {
+        let (file, line) = source.file().unzip();
+        let file = file.map(|path| path.display().to_string());
+        Row { value, source: source.to_string(), file, line }
     }
 
-    /// Where the weights lie.
-    pub fn pin(settings: &Settings) -> Row {
-        Row::of(settings.pin.as_ref(), |pin| pin.name().into()).or(Pin::default().name())
-    }
-
-    /// Which digests of the weights count.
+    /// Which digests of the weights count; a lock goes before the setting.
     pub fn verify(settings: &Settings) -> Row {
-        if let Some((verify, lock)) = InForce::verify(settings) {
-            return Row { value: Some(verify.name().into()), source: lock.display().to_string() };
+        match InForce::verify(settings) {
+            Some((verify, lock)) => Row {
+                value: Some(verify.name().into()),
+                source: lock.display().to_string(),
+                file: Some(lock.display().to_string()),
+                line: None,
+            },
+            None => Row::of(settings, "verify"),
         }
-        let name = |verify: &Verify| verify.name().into();
-        Row::of(settings.verify.as_ref(), name).or(Verify::default().name())
     }
 
     /// The lock file that holds; that it can be read shows when the model is opened.
     fn lock(settings: &Settings) -> Row {
-        let row = Row::of(settings.lock.as_ref(), |lock| match lock {
-            LockFile::Ignored => "none".into(),
-            LockFile::At(path) => path.display().to_string(),
-            LockFile::Here => "here".into(),
-        });
+        let row = Row::of(settings, "lock");
         let here = || InForce::place(settings).ok().flatten().filter(|path| path.exists());
-        let here = here().map(|path| path.display().to_string());
-        row.or(here.as_deref().unwrap_or("none"))
+        let found = || here().map_or("none".into(), |path| path.display().to_string());
+        Row { value: row.value.or_else(|| Some(found())), ..row }
     }
 
-    /// With this value where nobody set one.
-    fn or(self, default: &str) -> Row {
-        Row { value: self.value.or_else(|| Some(default.into())), ..self }
+    /// The setting `name`, with its default where that is a value.
+    pub fn of(settings: &Settings, name: &str) -> Row {
+        let shown = settings.shown().into_iter().find(|row| row.key.name == name);
+        shown.map_or_else(|| Row::new(None, &Source::Default), Row::from)
     }
 
     pub fn line(&self) -> String {
@@ -93,42 +90,70 @@ impl Row {
     }
 }
 
-/// Where a value comes from; a variable is named, a line is counted.
-fn source(source: &Source) -> String {
-    match source {
-        Source::Environment(name) => format!("environment, {name}"),
-        other => other.to_string(),
+impl From<Shown<'_>> for Row {
+    fn from(shown: Shown<'_>) -> Row {
+        let default = || shown.key.default.value().map(ToOwned::to_owned);
+        Row::new(shown.value.or_else(default), shown.source)
     }
 }
 
+/// Rows by name, in their order.
+type Rows = serde_json::Map<String, serde_json::Value>;
+
 #[derive(Serialize)]
 struct Chosen {
-    provider: Row,
-    model: Row,
-    arch_dir: Row,
-    threads: Row,
-    level: Row,
-    pin: Row,
-    verify: Row,
-    kv: Row,
-    lock: Row,
+    /// One for each setting.
+    #[serde(flatten)]
+    settings: Rows,
     /// The `.env` file that was read.
     env_file: Option<String>,
+    /// The `recinto.toml` files that were read, the nearest first.
+    config_files: Vec<String>,
+    /// Options of answers that these files set.
+    options: Rows,
+    /// Where each secret is that is there; never what it is.
+    secrets: std::collections::BTreeMap<&'static str, String>,
+    /// The same as lines of text.
+    #[serde(skip)]
+    lines: Vec<(&'static str, String)>,
 }
+
+/// Settings whose line is shown with what came of them, when a model is open.
+const LATER: [&str; 2] = ["threads", "level"];
 
 impl Chosen {
     fn of(settings: &Settings) -> Chosen {
+        let json = |row: &Row| serde_json::to_value(row).unwrap_or_default();
+        let (mut rows, mut lines) = (Rows::new(), Vec::new());
+        for shown in settings.shown() {
+            let (key, set) = (shown.key, shown.value.is_some());
+            let row = match key.name {
+                "verify" => Row::verify(settings),
+                "lock" => Row::lock(settings),
+                _ => Row::from(shown),
+            };
+            // A model that is not set is worth a line; what has no default is not.
+            let worth = set || key.default.value().is_some() || matches!(key.name, "model" | "lock");
+            if worth && !LATER.contains(&key.name) {
+                lines.push((key.name, row.line()));
+            }
+            rows.insert(key.name.into(), json(&row));
+        }
+        let mut options = Rows::new();
+        for option in &settings.options {
+            let row = Row::new(Some(option.values.join(", ")), &option.source);
+            lines.push((option.key, row.line()));
+            options.insert(option.key.into(), json(&row));
+        }
+        let path = |path: &PathBuf| path.display().to_string();
+        let secrets = settings.secrets.iter().map(|(name, at)| (*name, at.to_string())).collect();
         Chosen {
-            provider: Row::of(Some(&settings.provider), ToString::to_string),
-            model: Row::of(settings.model.as_ref(), Clone::clone),
-            arch_dir: Row::of(settings.arch_dir.as_ref(), |path| path.display().to_string()),
-            threads: Row::of(settings.threads.as_ref(), ToString::to_string),
-            level: Row::of(settings.level.as_ref(), |level| level.name().into()),
-            pin: Row::pin(settings),
-            verify: Row::verify(settings),
-            kv: Row::of(settings.kv.as_ref(), |kv| kv.name().into()).or(KvType::default().name()),
-            lock: Row::lock(settings),
-            env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
+            settings: rows,
+            env_file: settings.env_file.as_ref().map(path),
+            config_files: settings.files.iter().map(path).collect(),
+            options,
+            secrets,
+            lines,
         }
     }
 }
@@ -169,7 +194,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         settings_lines(&mut screen, &chosen)?;
     }
     let tried = args.model.open_with(&settings).and_then(|local| {
-        let reply = try_out(&local, &interrupt)?;
+        let reply = try_out(&local, settings.answer_options()?, &interrupt)?;
         Ok((local, reply))
     });
     match tried {
@@ -192,7 +217,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &chosen, &local, &facts, &reply)?;
+                model_lines(&mut screen, &settings, &local, &facts, &reply)?;
             }
             receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
@@ -203,6 +228,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 let body = Body { can_answer: false, settings: &chosen, error, opened: None };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
+                for name in LATER {
+                    screen.row(&format!("{name:<13} {}", Row::of(&settings, name).line()))?;
+                }
                 screen.line("answers       no")?;
             }
             Err(failure.told())
@@ -228,43 +256,46 @@ fn claims(verdicts: &[Verdict]) -> String {
 }
 
 /// One token through the whole path: template, ids, prefill, sampling, digests.
-fn try_out(local: &Local, interrupt: &Interrupt) -> Result<Reply, Failure> {
-    let options = Options { max_tokens: 1, ..Options::default() };
+fn try_out(local: &Local, options: Options, interrupt: &Interrupt) -> Result<Reply, Failure> {
+    let options = Options { max_tokens: 1, ..options };
     let request = Request { options, ..Request::user("Hola") };
     let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
     Ok(local.complete(&request, &interrupt.stop(), &mut sink)?)
 }
 
 fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
-    let env_file = chosen.env_file.as_deref().unwrap_or("none read");
-    screen.row(&format!("provider      {}", chosen.provider.line()))?;
-    screen.row(&format!("model         {}", chosen.model.line()))?;
-    screen.row(&format!(".env          {env_file}"))?;
-    if chosen.arch_dir.value.is_some() {
-        screen.row(&format!("arch folder   {}", chosen.arch_dir.line()))?;
+    for (name, value) in &chosen.lines {
+        screen.row(&format!("{name:<13} {value}"))?;
     }
-    screen.row(&format!("pin           {}", chosen.pin.line()))?;
-    screen.row(&format!("verify        {}", chosen.verify.line()))?;
-    screen.row(&format!("kv            {}", chosen.kv.line()))?;
-    screen.row(&format!("lock          {}", chosen.lock.line()))?;
+    let env_file = chosen.env_file.as_deref().unwrap_or("none read");
+    screen.row(&format!("{:<13} {env_file}", ".env"))?;
+    if chosen.config_files.is_empty() {
+        screen.row(&format!("{:<13} none read", FILE_NAME))?;
+    }
+    for path in &chosen.config_files {
+        screen.row(&format!("{:<13} {path}", FILE_NAME))?;
+    }
+    for (name, source) in &chosen.secrets {
+        screen.row(&format!("{:<13} {name} is set ({source}); nothing here uses it", "secret"))?;
+    }
     Ok(())
 }
 
 fn model_lines(
     screen: &mut Screen,
-    chosen: &Chosen,
+    settings: &Settings,
     local: &Local,
     facts: &Facts,
     reply: &Reply,
 ) -> Result<(), Failure> {
     let model = local.model();
     let (assumed, notes) = (&model.program().notes[..], model.tokenizer().notes());
-    let of = |row: &Row, default: &str| match row.value {
-        Some(_) => row.source.clone(),
-        None => format!("default, {default}"),
+    let of = |name: &str, default: &str| match Row::of(settings, name) {
+        Row { value: Some(_), source, .. } => source,
+        _ => format!("default, {default}"),
     };
-    let level = of(&chosen.level, "the best of this CPU");
-    let threads = of(&chosen.threads, "what this process may use");
+    let level = of("level", "the best of this CPU");
+    let threads = of("threads", "what this process may use");
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let context = facts.context.map_or("unknown".into(), |n| n.to_string());
     let dtypes: Vec<String> =

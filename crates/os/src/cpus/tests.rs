@@ -53,6 +53,9 @@ fn limits_of_control_groups() {
             add(root.path(), path, text);
         }
         let found = limits(root.path());
+        let at = quota_at(root.path());
+        assert_eq!(found.quota, at.as_ref().map(|at| at.0), "{name}");
+        assert!(at.is_none_or(|(_, file)| file.is_file()), "{name}");
         assert_eq!((found.visible, found.threads), (8, want), "{name}: {found:?}");
     }
 }

@@ -60,63 +60,26 @@ impl ModelArgs {
     pub fn flags(&self) -> Vec<OsString> {
         // Every field by name: a new flag that is forgotten here does not compile.
         let ModelArgs {
-            model,
-            provider,
-            env_file,
-            no_env_file,
-            arch_dir,
+            settings,
+            files,
             allow_key,
-            threads,
-            level,
             lock_memory,
             any_size,
-            pin,
-            verify,
-            kv,
-            lock,
             no_lock,
             allow_mismatch,
         } = self;
         let mut out: Vec<OsString> = Vec::new();
-        let mut give = |flag: &str, value: OsString| {
-            let mut word = OsString::from(format!("{flag}="));
-            word.push(value);
-            out.push(word);
-        };
-        let texts = [
-            ("--model", model),
-            ("--provider", provider),
-            ("--arch-dir", arch_dir),
-            ("--threads", threads),
-            ("--level", level),
-            ("--pin", pin),
-            ("--verify", verify),
-            ("--kv", kv),
-            ("--lock", lock),
-        ];
-        for (flag, value) in texts {
-            if let Some(value) = value {
-                give(flag, value.into());
-            }
-        }
-        for key in allow_key {
-            give("--allow-key", key.into());
-        }
-        if let Some(path) = env_file {
-            give("--env-file", path.into());
-        }
+        let mut give = |flag: &str, value: &str| out.push(format!("{flag}={value}").into());
+        settings.iter().for_each(|(flag, value)| give(flag, value));
+        allow_key.iter().for_each(|key| give("--allow-key", key));
+        out.extend(files.flags());
         let marks = [
-            ("--no-env-file", *no_env_file),
             ("--no-lock", *no_lock),
             ("--allow-mismatch", *allow_mismatch),
             ("--lock-memory", *lock_memory),
             ("--any-size", *any_size),
         ];
-        for (flag, set) in marks {
-            if set {
-                out.push(flag.into());
-            }
-        }
+        out.extend(marks.iter().filter(|(_, set)| *set).map(|(flag, _)| flag.into()));
         out
     }
 }

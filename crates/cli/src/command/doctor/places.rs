@@ -1,0 +1,253 @@
+//! Files and folders: settings, the model's name, the stores of other programs, the cache.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use recinto_os::owner::{self, Facts};
+use recinto_provider::{Settings, Surroundings};
+
+use super::check::Check;
+use crate::failure::Failure;
+
+const SETTINGS: &str = "settings";
+const STORES: &str = "models";
+
+/// Whether the settings can be read, and whether the model's name leads somewhere.
+pub fn settings(settings: &Result<Settings, Failure>) -> Vec<Check> {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(failure) => {
+            let text = failure.text.as_deref().unwrap_or_default();
+            let (what, hint) = text.split_once("\nhint: ").unwrap_or((text, ""));
+            let hint = if hint.is_empty() { "`recinto status` shows every setting" } else { hint };
+            return vec![Check::ok(SETTINGS, "settings", what).fault(hint)];
+        }
+    };
+    let files: Vec<String> = settings
+        .env_file
+        .iter()
+        .chain(&settings.files)
+        .map(|path| path.display().to_string())
+        .collect();
+    let found = match files.is_empty() {
+        true => "no file was read; flags, environment and defaults".into(),
+        false => files.join(", "),
+    };
+    let model = match &settings.model {
+        None => Check::ok(SETTINGS, "model", "not set")
+            .note("give --model, or say RECINTO_MODEL or `model` in a file of settings"),
+        Some(setting) => match recinto_store::resolve(&setting.value) {
+            Ok(files) => {
+                let path = files.weights.display().to_string();
+                Check::ok(SETTINGS, "model", format!("{path} ({})", setting.source))
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let (what, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+                let hint = if hint.is_empty() { "`recinto status` says more" } else { hint };
+                Check::ok(SETTINGS, "model", format!("{what} ({})", setting.source)).fault(hint)
+            }
+        },
+    };
+    vec![Check::ok(SETTINGS, "files", found), model]
+}
+
+/// A folder in which a program keeps models.
+struct Root {
+    store: &'static str,
+    /// What leads there: a variable, or why it is looked at.
+    from: &'static str,
+    path: PathBuf,
+    /// Whether somebody named it, so that it must be there.
+    named: bool,
+}
+
+/// Where models of other programs are on this machine.
+fn roots(around: &Surroundings) -> Vec<Root> {
+    const OLLAMA: &str = "Ollama";
+    const HUB: &str = "Hugging Face";
+    let set = |name: &str| {
+        around.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
+    let mut out = Vec::new();
+    let mut add = |store, from, path: Option<PathBuf>, named| {
+        out.extend(path.map(|path| Root { store, from, path, named }));
+    };
+    let home = |below: &str| around.home().map(|home| home.join(below));
+    match set("OLLAMA_MODELS") {
+        Some(path) => add(OLLAMA, "OLLAMA_MODELS", Some(path), true),
+        None => add(OLLAMA, "this user's", home(".ollama/models"), false),
+    }
+    let service = around.root.join("usr/share/ollama/.ollama/models");
+    add(OLLAMA, "the service's", Some(service), false);
+    // The first that is set leads.
+    let hub = [
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+    ];
+    match hub.iter().find_map(|(name, below)| Some((*name, set(name)?.join(below)))) {
+        Some((name, path)) => add(HUB, name, Some(path), name != "XDG_CACHE_HOME"),
+        None => add(HUB, "this user's", home(".cache/huggingface/hub"), false),
+    }
+    out
+}
+
+/// Whether each store is there and can be read.
+pub fn stores(around: &Surroundings) -> Vec<Check> {
+    roots(around).iter().map(store).collect()
+}
+
+fn store(root: &Root) -> Check {
+    let Root { store, from, path, named } = root;
+    let at = format!("{} ({from})", path.display());
+    let check = |found: &str| Check::ok(STORES, *store, format!("{at}: {found}"));
+    match std::fs::read_dir(path) {
+        Ok(_) => check("readable"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound && !named => check("not there"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            check("not there").fault(format!("correct or unset {from}"))
+        }
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            let check = check("this user may not read it");
+            let hint = "join the group that may, or copy the file; it is only read, never written";
+            if *named { check.fault(hint) } else { check.note(hint) }
+        }
+        Err(e) if *named => check(&e.to_string()).fault(format!("correct or unset {from}")),
+        Err(e) => check(&e.to_string()).note("a folder is expected there"),
+    }
+}
+
+/// The folder in which digests of models are remembered.
+pub fn cache(around: &Surroundings) -> Check {
+    const NAME: &str = "digest cache";
+    let Some(folder) = around.cache_folder() else {
+        return Check::ok(STORES, NAME, "none: neither XDG_CACHE_HOME nor HOME is a whole path")
+            .note("without it each process computes the digest of its model again");
+    };
+    let check = |found: &str| Check::ok(STORES, NAME, format!("{}: {found}", folder.display()));
+    match Facts::at(&folder) {
+        Ok(_) if !folder.is_dir() => {
+            check("it is no folder").fault("move it away: the digest cache would be made there")
+        }
+        Ok(facts) if !facts.is_mine() => {
+            check("it belongs to another user").fault("no digest is remembered; set XDG_CACHE_HOME")
+        }
+        Ok(facts) if facts.writable_by_others() => {
+            let what = format!("others may write to it (mode {:04o})", facts.mode);
+            check(&what).fault("`chmod go-w` makes it yours alone; until then it is not used")
+        }
+        Ok(_) if !owner::may_write(&folder) => {
+            check("this user may not write to it").note("no new digest is remembered")
+        }
+        Ok(_) => check("this user's own"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            missing(check("made when first used"), &folder)
+        }
+        Err(e) => check(&e.to_string()).note("no digest is remembered"),
+    }
+}
+
+/// A folder that is not there is no fault where it can be made.
+fn missing(check: Check, folder: &Path) -> Check {
+    let above = folder.ancestors().find(|path| path.exists());
+    match above.is_some_and(owner::may_write) {
+        true => check,
+        false => check.note("it cannot be made there; set XDG_CACHE_HOME"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::{super::check::State, *};
+
+    fn around(root: &Path, pairs: &[(&str, &str)]) -> Surroundings {
+        let at = |value: &str| value.replace("ROOT", &root.display().to_string()).into();
+        let variables = pairs.iter().map(|(name, value)| ((*name).into(), at(value))).collect();
+        Surroundings { variables, here: root.into(), root: root.into() }
+    }
+
+    #[test]
+    fn stores_of_a_machine() {
+        type Pairs = &'static [(&'static str, &'static str)];
+        type Want = (&'static str, State, &'static str);
+        const HOME: (&str, &str) = ("HOME", "ROOT/home");
+        let cases: [(&str, Pairs, &[Want]); 7] = [
+            ("nobody's", &[], &[("service", State::Ok, ": not there")]),
+            (
+                "a home without any",
+                &[HOME],
+                &[
+                    ("this user's", State::Ok, ".ollama/models (this user's): not there"),
+                    ("service", State::Ok, "not there"),
+                    ("this user's", State::Ok, ".cache/huggingface/hub (this user's): not there"),
+                ],
+            ),
+            (
+                "named and there",
+                &[HOME, ("OLLAMA_MODELS", "ROOT/there"), ("HF_HOME", "ROOT/there")],
+                &[
+                    ("OLLAMA_MODELS", State::Ok, "there (OLLAMA_MODELS): readable"),
+                    ("service", State::Ok, "not there"),
+                    ("HF_HOME", State::Fault, "there/hub (HF_HOME): not there"),
+                ],
+            ),
+            (
+                "named and not there",
+                &[("OLLAMA_MODELS", "ROOT/no")],
+                &[("OLLAMA_MODELS", State::Fault, "not there"), ("service", State::Ok, "")],
+            ),
+            (
+                "a file",
+                &[("OLLAMA_MODELS", "ROOT/file")],
+                &[("OLLAMA_MODELS", State::Fault, "file"), ("service", State::Ok, "")],
+            ),
+            (
+                "the newer name goes first",
+                &[("HUGGINGFACE_HUB_CACHE", "ROOT/no"), ("HF_HUB_CACHE", "ROOT/there/ñ")],
+                &[("service", State::Ok, ""), ("HF_HUB_CACHE", State::Ok, "ñ/ (HF_HUB_CACHE): r")],
+            ),
+            (
+                "a cache folder is nobody's promise",
+                &[("XDG_CACHE_HOME", "ROOT/no")],
+                &[("service", State::Ok, ""), ("XDG_CACHE_HOME", State::Ok, "not there")],
+            ),
+        ];
+        for (name, pairs, want) in cases {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join("there/ñ")).unwrap();
+            fs::write(root.path().join("file"), "").unwrap();
+            let checks = stores(&around(root.path(), pairs));
+            assert_eq!(checks.len(), want.len(), "{name}: {checks:?}");
+            for (check, (from, state, part)) in checks.iter().zip(want) {
+                assert_eq!(check.state, *state, "{name}: {check:?}");
+                assert!(check.found.contains(from) && check.found.contains(part), "{check:?}");
+                assert_eq!(check.hint.is_some(), *state != State::Ok, "{name}: {check:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let pairs = [("XDG_CACHE_HOME", "ROOT/c")];
+        let look = || cache(&around(root.path(), &pairs));
+        assert_eq!(cache(&around(root.path(), &[])).state, State::Note);
+        assert_eq!(look().state, State::Ok, "{:?}", look());
+        let folder = root.path().join("c/recinto");
+        fs::create_dir_all(&folder).unwrap();
+        for (mode, state) in [(0o700, State::Ok), (0o777, State::Fault)] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(look().state, state, "{mode:o}: {:?}", look());
+        }
+        fs::remove_dir(&folder).unwrap();
+        fs::write(&folder, "").unwrap();
+        assert_eq!(look().state, State::Fault, "{:?}", look());
+        assert!(!root.path().join("home").exists(), "looking makes nothing");
+    }
+}

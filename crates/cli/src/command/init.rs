@@ -1,0 +1,112 @@
+//! `recinto init`: a `recinto.toml` to begin with, in which every line is a comment or safe.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use recinto_provider::{FILE_NAME, KEYS, OPTIONS, TABLES};
+use serde_json::json;
+
+use crate::{
+    envelope, exit::Exit, failure::Failure, interrupt::Interrupt, open::OutputArgs, screen::Screen,
+};
+
+const EXAMPLES: &str = "\
+A file that is there is never overwritten, and there is no flag to force it.
+
+Examples:
+  recinto init
+  recinto init --staging
+  recinto init && recinto status";
+
+/// What the file says of itself.
+const HEAD: &str = "\
+# Settings of recinto for this folder; `recinto status` shows each value and where it was said.
+# A flag, an environment variable and a line of .env go before a line here; the files of the user
+# and of the machine come after it. Paths begin at this file's folder. No secret belongs here.
+";
+
+/// What it says besides with `--staging`.
+const STAGED: &str = "# Written for staging: answers repeat, and weights are hashed in each run.\n";
+
+/// What `--staging` sets, by key and value: the same answer each time, from bytes that were
+/// hashed in this run.
+const STAGING: [(&str, &str); 4] =
+    [("pin", "\"memory\""), ("verify", "\"always\""), ("temperature", "0.0"), ("seed", "1")];
+
+/// Write a recinto.toml with every key and its comment into the working directory
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// For a trial before others depend on it: answers that repeat, weights hashed in each run
+    #[arg(long)]
+    staging: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    Interrupt::at_once()?;
+    let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
+    let path = std::env::current_dir()
+        .map_err(|e| Failure::running(format!("the working directory is gone: {e}")))?
+        .join(FILE_NAME);
+    write(&path, &text(args.staging))?;
+    let shown = path.display().to_string();
+    if args.output.json {
+        envelope::print(&mut screen, "init", json!({ "path": shown, "staging": args.staging }))?;
+    } else if !args.output.quiet {
+        screen.row(&format!("{shown} is written; `recinto status` shows what it sets"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A new file: whole, or not there.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let shown = path.display();
+    // Others may read it and never write: it would not be believed.
+    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::usage(format!("{shown} is there and stays as it is"))
+                .hint("move it away first, or run this in another folder"));
+        }
+        Err(e) => return Err(Failure::running(format!("cannot write {shown}: {e}"))),
+    };
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| {
+        let _ = fs::remove_file(path);
+        Failure::running(format!("cannot write {shown}: {e}"))
+    })
+}
+
+/// The file's text: every key that there is, as a comment or, for staging, as it is set.
+fn text(staging: bool) -> String {
+    let mut out = String::from(HEAD);
+    if staging {
+        out.push_str(STAGED);
+    }
+    let entry = |key: &str, about: &str, example: &str| {
+        let set = STAGING.iter().find(|row| staging && row.0 == key);
+        let line = match set {
+            Some((_, value)) => format!("{key} = {value}"),
+            None => format!("# {key} = {example}"),
+        };
+        format!("\n# {about}\n{line}\n")
+    };
+    for key in KEYS {
+        let default = key.default.text().map(|text| format!(" (default: {text})"));
+        let about = format!("{}{}", key.about, default.unwrap_or_default());
+        out.push_str(&entry(key.name, &about, key.example));
+    }
+    for table in TABLES {
+        out.push_str(&format!("\n[{}]\n# {}\n", table.name, table.about));
+        for row in OPTIONS.iter().filter(|_| table.name == "options") {
+            out.push_str(&entry(row.key, row.about, row.example));
+        }
+    }
+    out
+}

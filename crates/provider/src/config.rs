@@ -1,0 +1,196 @@
+//! Files named `recinto.toml`: which are read, and what each may hold.
+//!
+//! The top of a file holds settings; tables hold the rest, a row each in [`TABLES`].
+
+mod answer;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use answer::merged;
+pub use answer::{LISTS, OPTIONS, OptionRow, OptionSetting};
+pub use tree::{At, Entry, Fault, Value};
+
+use crate::{
+    error::{Error, Kind},
+    settings::{KEYS, Key, Source},
+    surroundings::{FILE_NAME, Surroundings},
+    trusted,
+};
+
+/// A table that a file may hold.
+pub struct Table {
+    /// Its name, as it stands between brackets.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Whether its entries are what they should be.
+    pub check: fn(&[Entry]) -> Result<(), Fault>,
+}
+
+/// Every table there is. A new one is a row here; [`Settings::table`](crate::Settings::table)
+/// gives its entries to whom it concerns.
+pub const TABLES: &[Table] = &[Table {
+    name: "options",
+    about: "how answers are made, as `-o KEY=VALUE` says it",
+    check: answer::check,
+}];
+
+/// Which `recinto.toml` files are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ConfigFile {
+    /// The project's, in the working directory and never in a folder above; then the user's; then
+    /// the machine's; each where it is there. `RECINTO_CONFIG` may name another one as the
+    /// project's, or say `none`.
+    #[default]
+    Usual,
+    /// This one as the project's; it must be there.
+    At(PathBuf),
+    /// None at all.
+    Ignored,
+}
+
+/// Flag, variable and what it is: no setting, since it says where settings are.
+pub const CONFIG_FLAG: &str = "--config";
+/// Names a file as the project's, or none.
+pub const CONFIG_VARIABLE: &str = "RECINTO_CONFIG";
+/// What the variable says to have no file read.
+const NONE: &str = "none";
+/// What to do about a file that is refused.
+const IGNORE: &str = "`--no-config` runs without any recinto.toml";
+
+impl ConfigFile {
+    /// What a variable says, seen from `folder`.
+    pub(crate) fn from_variable(value: &str, folder: &Path) -> ConfigFile {
+        match value {
+            NONE => ConfigFile::Ignored,
+            path => ConfigFile::At(folder.join(path)),
+        }
+    }
+}
+
+/// What one file holds; all its keys and tables are known ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct File {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// Settings, each with its text and the place of that.
+    pub settings: Vec<(&'static Key, String, At)>,
+    /// Tables by name.
+    pub tables: Vec<(&'static str, Vec<Entry>)>,
+}
+
+impl File {
+    /// The folder that paths in it begin at.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// A place in it as a source.
+    pub fn source(&self, at: At) -> Source {
+        Source::File { path: self.path.clone(), line: at.line }
+    }
+
+    /// An error at a place in it.
+    pub fn fault(&self, fault: Fault) -> Error {
+        fault_in(&self.path, fault)
+    }
+}
+
+fn fault_in(path: &Path, fault: Fault) -> Error {
+    let At { line, column } = fault.at;
+    let what = format!("{}, line {line}, column {column}: {}", path.display(), fault.what);
+    let error = Error::new(Kind::ConfigFile, what);
+    match fault.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// The files that `which` means, the nearest first.
+pub(crate) fn read(which: &ConfigFile, around: &Surroundings) -> Result<Vec<File>, Error> {
+    let (project, must) = match which {
+        ConfigFile::Ignored => return Ok(Vec::new()),
+        ConfigFile::Usual => (around.here.join(FILE_NAME), false),
+        ConfigFile::At(path) => (around.here.join(path), true),
+    };
+    let mut out = Vec::new();
+    let places = [
+        (Some(project), must, false),
+        (around.user_file(), false, false),
+        (Some(around.machine_file()), false, true),
+    ];
+    for (path, must, root_too) in places {
+        let Some(path) = path else { continue };
+        let kind = Kind::ConfigFile;
+        let rules = trusted::Rules { kind, must, root_too, ignore: IGNORE };
+        if let Some(text) = trusted::read(&path, &rules)? {
+            let (settings, tables) = parse(&text).map_err(|fault| fault_in(&path, fault))?;
+            out.push(File { path, settings, tables });
+        }
+    }
+    Ok(out)
+}
+
+type Contents = (Vec<(&'static Key, String, At)>, Vec<(&'static str, Vec<Entry>)>);
+
+fn parse(text: &str) -> Result<Contents, Fault> {
+    let (mut settings, mut tables) = (Vec::new(), Vec::new());
+    for entry in tree::parse(text)? {
+        let key = KEYS.iter().find(|key| key.name == entry.key);
+        let table = TABLES.iter().find(|table| table.name == entry.key);
+        match (key, table, entry.value) {
+            (Some(key), _, value) => {
+                let Some(text) = value.single() else {
+                    let what =
+                        format!("{}: one value is needed, as in `{}`", key.name, key.example);
+                    return Err(Fault::new(entry.value_at, what));
+                };
+                settings.push((key, text.to_owned(), entry.value_at));
+            }
+            (None, Some(table), Value::Table(entries)) => {
+                (table.check)(&entries)?;
+                tables.push((table.name, entries));
+            }
+            (None, Some(table), _) => {
+                let what = format!("`{0}` is a table: its keys stand below `[{0}]`", table.name);
+                return Err(Fault::new(entry.at, what));
+            }
+            (None, None, Value::Table(_)) => {
+                let known: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+                return Err(unknown("table", &entry.key, &known, entry.at));
+            }
+            (None, None, _) => {
+                let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+                let fault = unknown("key", &entry.key, &known, entry.at);
+                // An option that stands above its table.
+                let option = recinto_engine::Options::KEYS.contains(&entry.key.as_str());
+                return Err(match option {
+                    true => fault.hint(format!("`{}` stands below `[options]`", entry.key)),
+                    false => fault,
+                });
+            }
+        }
+    }
+    Ok((settings, tables))
+}
+
+/// An unknown word, with the nearest known one. What is long may be no word at all.
+fn unknown(what: &str, word: &str, known: &[&str], at: At) -> Fault {
+    let shown = word.chars().count() <= 40 && !word.chars().any(char::is_control);
+    let named = match shown {
+        true => format!("unknown {what} `{word}`"),
+        false => format!("an unknown {what}"),
+    };
+    Fault::new(at, named).hint(nearest(word, known))
+}
+
+/// A hint with the nearest of the known words, then all of them.
+pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
+    let all = known.join(", ");
+    let names = known.iter().map(|name| (*name).to_owned()).collect();
+    match recinto_store::nearest(word, names).first() {
+        Some(near) if known.len() > 1 => format!("the nearest is `{near}`; known: {all}"),
+        _ => format!("known: {all}"),
+    }
+}

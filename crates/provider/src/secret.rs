@@ -1,0 +1,39 @@
+//! Which names stand for secrets. Of a secret this house says whether it is there, never more.
+
+/// Keys of services that people keep in their environment. None is used by this version: no
+/// provider but `local` exists, and no key chooses one.
+pub const SECRETS: &[&str] = &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "HF_TOKEN"];
+
+/// Ends of names that stand for secrets, in capitals.
+const ENDS: &[&str] = &["API_KEY", "APIKEY", "_TOKEN", "SECRET", "PASSWORD", "SECRET_KEY"];
+
+/// Whether a key of this name would hold a secret.
+pub(crate) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    SECRETS.contains(&name.as_str()) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let cases = [
+            ("ANTHROPIC_API_KEY", true),
+            ("api_key", true),
+            ("anthropic-api-key", true),
+            ("hf_token", true),
+            ("db_password", true),
+            ("client_secret", true),
+            ("max_tokens", false),
+            ("model", false),
+            ("arch_dir", false),
+            ("contraseña", false),
+        ];
+        for (name, want) in cases {
+            assert_eq!(is_secret(name), want, "{name}");
+        }
+        assert!(SECRETS.iter().all(|name| is_secret(name)));
+    }
+}

@@ -1,0 +1,80 @@
+//! Text becomes the value of a setting, or an error that says what is needed.
+
+use recinto_engine::{KvType, Level, Pin, Verify};
+
+use crate::{
+    error::{Error, Kind},
+    name::shown,
+};
+
+/// Most threads that may be asked for; far above any machine this runs on.
+const MAX_THREADS: usize = 1024;
+
+/// The text as it stands.
+pub(crate) fn text(text: &str) -> Result<String, Error> {
+    Ok(text.to_owned())
+}
+
+/// A count of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, Error> {
+    match text.trim().parse() {
+        Ok(n) if (1..=MAX_THREADS).contains(&n) => Ok(n),
+        _ => Err(bad(text, &format!("a number from 1 to {MAX_THREADS} is needed"))),
+    }
+}
+
+/// A CPU level by name.
+pub(crate) fn level(text: &str) -> Result<Level, Error> {
+    Level::from_name(text.trim()).ok_or_else(|| {
+        let known: Vec<&str> = Level::all().map(Level::name).collect();
+        let known = known.join(", ");
+        let what = match shown(text.trim()) {
+            true => format!("unknown level `{}`", text.trim()),
+            false => "a value that is not a level's name".into(),
+        };
+        Error::new(Kind::Setting, what).hint(format!("known: {known}"))
+    })
+}
+
+/// Where the weights lie.
+pub(crate) fn pin(text: &str) -> Result<Pin, Error> {
+    word(text, Pin::all(), Pin::name)
+}
+
+/// Which digests count.
+pub(crate) fn verify(text: &str) -> Result<Verify, Error> {
+    word(text, Verify::all(), Verify::name)
+}
+
+/// How keys and values are stored.
+pub(crate) fn kv(text: &str) -> Result<KvType, Error> {
+    word(text, KvType::ALL.into_iter(), KvType::name)
+}
+
+/// One of a few words.
+fn word<T: Copy>(
+    text: &str,
+    all: impl Iterator<Item = T>,
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, Error> {
+    let known: Vec<T> = all.collect();
+    known.iter().copied().find(|choice| name(*choice) == text.trim()).ok_or_else(|| {
+        let known: Vec<&str> = known.iter().copied().map(&name).collect();
+        bad(text, &format!("one of {} is needed", known.join(", ")))
+    })
+}
+
+fn bad(text: &str, needed: &str) -> Error {
+    Error::new(Kind::Setting, but_not(needed, text))
+}
+
+/// What is needed, and what stands there instead where that is safe to repeat: a short word or a
+/// number. Anything else may be a key that was put into the wrong place.
+pub(crate) fn but_not(needed: &str, text: &str) -> String {
+    let text = text.trim();
+    let number = text.len() <= 20 && text.parse::<f64>().is_ok();
+    match number || shown(text) {
+        true => format!("{needed}, not `{text}`"),
+        false => needed.into(),
+    }
+}
