@@ -1,0 +1,269 @@
+//! The gate: fitted once on labelled answers, then a pure function to pass, review or unavailable.
+//!
+//! Comparisons are written so that a missing value, a tie or something that is no number lands on
+//! the careful side.
+
+mod certify;
+mod sets;
+
+use std::collections::BTreeMap;
+
+use recinto_receipt::{Digest, canonical_bytes, sha256};
+use serde::{Deserialize, Serialize};
+
+pub use certify::{
+    Certificate, Refusal, Test, count, fixed, fixed_sequence, risk_control, risk_control_on,
+    selective, sequence,
+};
+pub use sets::{Score, Sets};
+
+use crate::{
+    Answer, Bucket, Error, Fraction, Identity, Kind, Outcome, Reason, Unavailable,
+    artefact::{SCHEMA, from_canonical},
+    rows::Trial,
+};
+
+/// What is promised about answers that pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Promise {
+    /// Of those that pass, at most the risk is wrong; by binary search (SGR).
+    Selective,
+    /// The same, by a fixed sequence of exact tests (Learn then Test).
+    FixedSequence,
+    /// Of all answers, at most the risk passes and is wrong, on average (conformal risk control).
+    RiskControl,
+}
+
+/// How a gate is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// What is promised.
+    pub promise: Promise,
+    /// The largest share of errors, strictly between 0 and 1.
+    pub risk: Fraction,
+    /// The probability, over the labelled rows, that the promise fails in any bucket; strictly
+    /// between 0 and 1. [`Promise::RiskControl`] does not use it.
+    pub delta: Fraction,
+}
+
+/// What an answer must have besides confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Demands {
+    /// The least share of probability on the labels, where it is known.
+    pub least_mass: Fraction,
+    /// The most orders of the options that may give another answer.
+    pub most_flips: u64,
+    /// Whether an answer may pass although part of its input was not read.
+    pub cut: bool,
+}
+
+impl Default for Demands {
+    fn default() -> Demands {
+        Demands { least_mass: Fraction(0.5), most_flips: 0, cut: false }
+    }
+}
+
+impl Demands {
+    /// What else than its confidence keeps an answer from passing.
+    fn reasons(&self, answer: &Answer) -> Result<Vec<Reason>, Unavailable> {
+        let (facts, least) = (answer.facts(), self.least_mass.0);
+        if !(0.0..=1.0).contains(&answer.answer_confidence()) {
+            return Err(Unavailable::NotANumber);
+        }
+        if let Some(mass) = facts.option_mass
+            && (mass.is_nan() || mass < least)
+        {
+            return Err(Unavailable::LowMass { mass, least });
+        }
+        let mut reasons = Vec::new();
+        if answer.is_tied() {
+            reasons.push(Reason::Tie);
+        }
+        if facts.truncation.is_cut() && !self.cut {
+            reasons.push(Reason::Truncated);
+        }
+        if let Some(order) = facts.order
+            && order.flips > self.most_flips
+        {
+            reasons.push(Reason::OrderSensitive { flips: order.flips, readings: order.readings });
+        }
+        Ok(reasons)
+    }
+
+    /// A labelled answer as a row for [`Gate::fit`]. One that these demands would keep from passing
+    /// counts as one without a confidence: it is never among those whose risk is bounded.
+    pub fn trial(&self, answer: &Answer, correct: bool) -> (Bucket, Trial) {
+        let may_pass = self.reasons(answer).is_ok_and(|reasons| reasons.is_empty());
+        let confidence = if may_pass { answer.answer_confidence() } else { f64::NAN };
+        (answer.bucket(), Trial { confidence, correct })
+    }
+}
+
+/// What is known about one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// A threshold.
+    Certified(Certificate),
+    /// No threshold: nothing passes.
+    Refused(Refusal),
+}
+
+/// A fitted gate. Bound to who reads and to the calibration that was applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    schema: u32,
+    identity: Identity,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibration: Option<Digest>,
+    /// Seconds since 1970, as the caller said.
+    made: u64,
+    terms: Terms,
+    demands: Demands,
+    buckets: BTreeMap<Bucket, Finding>,
+}
+
+impl Gate {
+    /// Fits a threshold for each bucket on labelled trials of it, made by [`Demands::trial`] with
+    /// the same `demands`: only then is the bound about what passes. `calibration` is the digest of
+    /// what was applied to their confidences. `delta` is shared out between the buckets, so that
+    /// all promises hold together.
+    pub fn fit(
+        identity: Identity,
+        calibration: Option<Digest>,
+        made: u64,
+        rows: &[(Bucket, Trial)],
+        terms: Terms,
+        demands: Demands,
+    ) -> Result<Gate, Error> {
+        let inside = |x: f64| x > 0.0 && x < 1.0;
+        if !inside(terms.risk.0) || !inside(terms.delta.0) {
+            return Err(Error::new(Kind::Number, "risk and delta of a gate")
+                .with_hint("strictly between 0 and 1, such as 0.05"));
+        }
+        if !(0.0..=1.0).contains(&demands.least_mass.0) {
+            return Err(Error::new(Kind::Number, "the least mass of a gate")
+                .with_hint("between 0 and 1, such as 0.5"));
+        }
+        let outside = |t: &Trial| !t.confidence.is_nan() && !(0.0..=1.0).contains(&t.confidence);
+        if rows.iter().any(|(_, trial)| outside(trial)) {
+            return Err(Error::new(Kind::Rows, "a confidence below 0 or above 1")
+                .with_hint("use the largest probability of each answer"));
+        }
+        let mut by_bucket: BTreeMap<Bucket, Vec<Trial>> = BTreeMap::new();
+        rows.iter().for_each(|(bucket, trial)| by_bucket.entry(*bucket).or_default().push(*trial));
+        let (risk, delta) = (terms.risk.0, terms.delta.0 / by_bucket.len().max(1) as f64);
+        let certify = |trials: &Vec<Trial>| match terms.promise {
+            Promise::Selective => selective(trials, risk, delta),
+            Promise::FixedSequence => {
+                let grid = sequence(trials, risk, delta);
+                fixed_sequence(trials, risk, delta, Test::Binomial, &grid)
+            }
+            Promise::RiskControl => risk_control(trials, risk),
+        };
+        let found = |trials| certify(trials).map_or_else(Finding::Refused, Finding::Certified);
+        let buckets = by_bucket.iter().map(|(bucket, trials)| (*bucket, found(trials))).collect();
+        Ok(Gate { schema: SCHEMA, identity, calibration, made, terms, demands, buckets })
+    }
+
+    /// What was asked for.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Who reads.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What is known about each bucket.
+    pub fn buckets(&self) -> &BTreeMap<Bucket, Finding> {
+        &self.buckets
+    }
+
+    /// What to do with an answer, or with its absence.
+    pub fn decide(&self, answer: Result<&Answer, &Unavailable>) -> Outcome {
+        self.try_decide(answer).unwrap_or_else(|reason| Outcome::Unavailable { reason })
+    }
+
+    fn try_decide(&self, answer: Result<&Answer, &Unavailable>) -> Result<Outcome, Unavailable> {
+        let answer = answer.map_err(Unavailable::clone)?;
+        let (facts, confidence) = (answer.facts(), answer.answer_confidence());
+        if facts.identity != self.identity.digest() {
+            return Err(Unavailable::OtherModel);
+        }
+        if facts.calibrated != self.calibration {
+            return Err(Unavailable::OtherCalibration);
+        }
+        let mut reasons = self.demands.reasons(answer)?;
+        let bucket = answer.bucket();
+        let threshold = match self.buckets.get(&bucket) {
+            Some(Finding::Certified(certificate)) => certificate.threshold.0,
+            _ => {
+                reasons.push(Reason::NoThreshold { bucket });
+                f64::INFINITY
+            }
+        };
+        let reached = confidence >= threshold;
+        if !reached && threshold.is_finite() {
+            reasons.push(Reason::BelowThreshold { confidence, threshold });
+        }
+        if reached && reasons.is_empty() {
+            return Ok(Outcome::Pass { confidence, threshold });
+        }
+        Ok(Outcome::Review { reasons })
+    }
+
+    /// The canonical bytes: keys sorted, no blanks, fractions as text.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        canonical_bytes(self)
+    }
+
+    /// SHA-256 of the canonical bytes.
+    pub fn digest(&self) -> Digest {
+        sha256(&self.to_bytes())
+    }
+
+    /// Reads canonical bytes; one line break after them is allowed.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Gate, Error> {
+        let gate: Gate = from_canonical(bytes, "a gate")?;
+        let inside = |x: f64| x > 0.0 && x < 1.0;
+        let sound = |finding: &Finding| match finding {
+            Finding::Certified(c) => {
+                (0.0..=1.0).contains(&c.threshold.0)
+                    && c.errors <= c.accepted
+                    && c.accepted <= c.rows
+                    && c.bound.0 <= gate.terms.risk.0
+            }
+            Finding::Refused(_) => true,
+        };
+        let terms = inside(gate.terms.risk.0) && inside(gate.terms.delta.0);
+        let mass = (0.0..=1.0).contains(&gate.demands.least_mass.0);
+        if !terms || !mass || !gate.buckets.values().all(sound) {
+            return Err(Error::new(Kind::Number, "a gate whose numbers no fit gives"));
+        }
+        Ok(gate)
+    }
+}
+
+impl Sets {
+    /// What to do with an answer by its prediction set: pass when one option alone stays possible.
+    pub fn decide(&self, answer: Result<&Answer, &Unavailable>) -> Outcome {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(reason) => return Outcome::Unavailable { reason: reason.clone() },
+        };
+        let p: Vec<f64> = answer.probabilities().iter().map(|share| share.p).collect();
+        let set = self.set(&p);
+        let confidence = answer.answer_confidence();
+        if set.len() == 1 && !answer.is_tied() && confidence.is_finite() {
+            let threshold = (1.0 - self.quantile.0).clamp(0.0, 1.0);
+            return Outcome::Pass { confidence, threshold };
+        }
+        Outcome::Review { reasons: vec![Reason::Set { options: set.len() as u64 }] }
+    }
+}
