@@ -45,7 +45,7 @@ fn shifts(n: usize) -> Vec<usize> {
     for i in 0..n.next_power_of_two() {
         let reversed = if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
         // Whole numbers: reversed / 2^bits of n, rounded down.
-        let shift = (reversed as u128 * n as u128 >> bits) as usize;
+        let shift = ((reversed as u128 * n as u128) >> bits) as usize;
         if !std::mem::replace(&mut seen[shift], true) {
             out.push(shift);
         }

@@ -276,3 +276,19 @@ fn refusal(rows: usize, trials: &[Trial], risk: f64, delta: f64) -> Refusal {
         }
     }
 }
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::TooFew { rows, missing } => {
+                write!(f, "{rows} labelled rows are too few; about {missing} more are missing")
+            }
+            Refusal::TooManyErrors { rows, least_risk } => write!(
+                f,
+                "among {rows} labelled rows the least risk is {:.3}; more labels do not help",
+                least_risk.0
+            ),
+            Refusal::OutOfRange => f.write_str("risk and delta must be strictly between 0 and 1"),
+        }
+    }
+}
