@@ -122,7 +122,8 @@ impl Calibration {
                 let of_bucket = |rows: &[Row]| only(rows, |row| row.bucket() == bucket);
                 let (left, right) = (of_bucket(&left), of_bucket(&right));
                 let fitted = if left.len() < settings.bucket_rows {
-                    let what = format!("{} rows to fit on, of {}", left.len(), settings.bucket_rows);
+                    let what =
+                        format!("{} rows to fit on, of {}", left.len(), settings.bucket_rows);
                     Err(Error::new(Kind::NotDetermined, what)
                         .with_hint("the map of its form is used"))
                 } else {
@@ -217,10 +218,8 @@ fn entry(form: Form, left: &[Row], right: &[Row], settings: &Settings) -> Result
     let counts = left.iter().map(|row| row.logits().len() as u64);
     let options = [counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0)];
     let plain: Vec<Scored> = right.iter().map(|row| Scored::at(row, 1.0)).collect();
-    let mapped: Vec<Scored> = right
-        .iter()
-        .map(|row| Scored { p: map.apply(row.logits()), label: row.label() })
-        .collect();
+    let mapped: Vec<Scored> =
+        right.iter().map(|row| Scored { p: map.apply(row.logits()), label: row.label() }).collect();
     Ok(Entry {
         map,
         rows: left.len() as u64,

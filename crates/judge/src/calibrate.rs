@@ -104,8 +104,9 @@ pub fn fit(method: Method, rows: &[Row]) -> Result<Fitted, Error> {
     }
     let form = rows[0].form();
     if rows.iter().any(|row| row.form() != form) {
-        return Err(Error::new(Kind::Rows, "rows of different forms")
-            .with_hint("fit each form on its own"));
+        return Err(
+            Error::new(Kind::Rows, "rows of different forms").with_hint("fit each form on its own")
+        );
     }
     if method != Method::Temperature && form != Form::Whether {
         let what = format!("this map is for noul; the rows are of form {}", form.name());

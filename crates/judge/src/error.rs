@@ -51,7 +51,8 @@ impl Error {
     /// place is kept.
     pub(crate) fn json(what: &str, error: &serde_json::Error) -> Error {
         let (line, column) = (error.line(), error.column());
-        let place = if line == 0 { String::new() } else { format!(" (line {line}, column {column})") };
+        let place =
+            if line == 0 { String::new() } else { format!(" (line {line}, column {column})") };
         Error::new(Kind::Json, format!("not {what}{place}"))
     }
 

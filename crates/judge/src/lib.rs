@@ -55,7 +55,7 @@ pub use gate::Gate;
 pub use identity::{Identity, Model, Orders};
 pub use judge::{Judge, Judgement, Mode};
 pub use outcome::{Outcome, Reason, Unavailable};
-pub use report::Report;
 pub use question::{Ask, Choice, Question, Questions};
+pub use report::Report;
 pub use rows::{Row, Scored, Trial};
 pub use state::State;

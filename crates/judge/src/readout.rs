@@ -91,10 +91,7 @@ pub fn read_labels(vocabulary: &[f32], labels: &[u32]) -> Result<Read, Error> {
 /// A key whose tokens begin another key can never lose to it, so such keys are refused. When the
 /// lengths differ, the mean is taken in place of the sum. `without` holds the same sums for the
 /// prompt without the state, and is subtracted: pointwise mutual information.
-pub fn read_keys(
-    keys: &[(&[u32], &[f64])],
-    without: Option<&[f64]>,
-) -> Result<Vec<f64>, Error> {
+pub fn read_keys(keys: &[(&[u32], &[f64])], without: Option<&[f64]>) -> Result<Vec<f64>, Error> {
     for (at, (ids, logs)) in keys.iter().enumerate() {
         if ids.is_empty() || ids.len() != logs.len() {
             let what = format!("key {} does not have one value a token", at + 1);
@@ -152,7 +149,12 @@ mod tests {
             ("no token", &[0.0, 1.0], vec![vec![0], vec![]], Kind::Question),
             ("outside", &[0.0, 1.0], vec![vec![u32::MAX]], Kind::Number),
             ("not a number elsewhere", &nan, vec![vec![0], vec![2]], Kind::Number),
-            ("an impossible label", &[f32::NEG_INFINITY, 0.0], vec![vec![0], vec![1]], Kind::Number),
+            (
+                "an impossible label",
+                &[f32::NEG_INFINITY, 0.0],
+                vec![vec![0], vec![1]],
+                Kind::Number,
+            ),
         ];
         for (name, z, labels, kind) in cases {
             assert_eq!(read_groups(z, &labels).unwrap_err().kind(), kind, "{name}");

@@ -48,9 +48,8 @@ impl Report {
         if rows.is_empty() {
             return Err(Error::new(Kind::Rows, "a report on no rows").with_hint("label some"));
         }
-        let sound = |row: &Scored| {
-            row.label < row.p.len() && row.p.iter().all(|p| (0.0..=1.0).contains(p))
-        };
+        let sound =
+            |row: &Scored| row.label < row.p.len() && row.p.iter().all(|p| (0.0..=1.0).contains(p));
         if let Some(at) = rows.iter().position(|row| !sound(row)) {
             let what = format!("row {} is no distribution with a label", at + 1);
             return Err(Error::new(Kind::Rows, what));

@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn paths() {
-        let json = r#"{"ticket":{"text":"¿Dónde está?","años":[{"n":1},{"n":2}]},"a.b":3,"x":null}"#;
+        let json =
+            r#"{"ticket":{"text":"¿Dónde está?","años":[{"n":1},{"n":2}]},"a.b":3,"x":null}"#;
         let state = State::from_json(json).unwrap();
         let cases = [
             ("ticket.text", true),

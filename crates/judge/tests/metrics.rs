@@ -110,7 +110,8 @@ fn sets_of_the_published_rows() {
     for (miss, key) in [(0.05, "alpha=0.05"), (0.1, "alpha=0.1"), (0.2, "alpha=0.2")] {
         for (score, short) in [(Score::LeastAmbiguous, "lac"), (Score::Adaptive, "aps")] {
             let sets = Sets::fit(score, &cal, miss).unwrap();
-            let at = |name: &str| number(&want["split_conformal"][key], &[&format!("{short}_{name}")]);
+            let at =
+                |name: &str| number(&want["split_conformal"][key], &[&format!("{short}_{name}")]);
             near(key, sets.quantile.0, at("q"), 1e-12);
             let drawn: Vec<Vec<usize>> = test.iter().map(|row| sets.set(&row.p)).collect();
             let held = drawn.iter().zip(&test).filter(|(set, row)| set.contains(&row.label));
@@ -170,8 +171,7 @@ fn what_labels_do_not_determine() {
     let flat: Vec<Row> = (0..20).map(|i| choose(&[1.0, 1.0], i % 2)).collect();
     let wrong: Vec<Row> = (0..20).map(|i| choose(&[2.0, 0.0], usize::from(i != 0))).collect();
     let same: Vec<Row> = (0..2000).map(|i| whether(f64::from(i) / 100.0, true)).collect();
-    let falling: Vec<Row> =
-        (0..2000).map(|i| whether(f64::from(i), i < 1000)).collect();
+    let falling: Vec<Row> = (0..2000).map(|i| whether(f64::from(i), i < 1000)).collect();
     let rate = Row::new(Form::Rate, vec![1.0, 0.0], 0).unwrap();
     let mixed: Vec<Row> = wrong.iter().cloned().chain([rate]).collect();
     let rising: Vec<Row> = (0..999).map(|i| whether(f64::from(i % 7), i % 3 > 0)).collect();

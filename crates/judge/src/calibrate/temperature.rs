@@ -61,7 +61,10 @@ pub(super) fn fit(rows: &[Row]) -> Result<Temperature, Error> {
     };
     let flat = |row: &Row| row.logits().windows(2).all(|pair| pair[0] == pair[1]);
     if rows.iter().all(flat) {
-        return undetermined("every row gives all options the same logit", "the model says nothing");
+        return undetermined(
+            "every row gives all options the same logit",
+            "the model says nothing",
+        );
     }
     let is_first = |row: &Row| row.logits().iter().all(|z| *z <= row.logits()[row.label()]);
     if rows.iter().all(is_first) {

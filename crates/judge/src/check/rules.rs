@@ -13,7 +13,15 @@ const MOST_OPTIONS: usize = 255;
 const USEFUL_OPTIONS: usize = 20;
 /// Text that models use as special tokens, as far as it can be known without a vocabulary.
 const MARKS: [&str; 9] = [
-    "<|", "[SEP]", "[CLS]", "[MASK]", "<start_of_turn>", "<end_of_turn>", "[INST]", "</s>", "<bos>",
+    "<|",
+    "[SEP]",
+    "[CLS]",
+    "[MASK]",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "[INST]",
+    "</s>",
+    "<bos>",
 ];
 
 fn whole(found: bool) -> Vec<Place> {

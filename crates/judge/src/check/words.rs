@@ -128,8 +128,16 @@ const SPANISH: [&str; 20] = [
 ];
 
 /// The two answers, named.
-const CHOICES: [&str; 8] =
-    ["yes or no", "yes/no", "no or yes", "sí o no", "si o no", "sí/no", "no o sí", "whether or not"];
+const CHOICES: [&str; 8] = [
+    "yes or no",
+    "yes/no",
+    "no or yes",
+    "sí o no",
+    "si o no",
+    "sí/no",
+    "no o sí",
+    "whether or not",
+];
 
 /// Lower case.
 fn fold_case(c: char) -> impl Iterator<Item = char> {
@@ -172,9 +180,9 @@ pub(super) fn has(text: &str, cues: &[Cue]) -> bool {
     };
     cues.iter().filter(|cue| cue.0 == In::Any || (cue.0 == In::Spanish) == spanish).any(|cue| {
         let wanted: Vec<&str> = cue.1.split(' ').collect();
-        words.windows(wanted.len()).any(|found| {
-            wanted.iter().zip(found).all(|(want, word)| matches(want, word))
-        })
+        words
+            .windows(wanted.len())
+            .any(|found| wanted.iter().zip(found).all(|(want, word)| matches(want, word)))
     })
 }
 

@@ -248,9 +248,8 @@ fn refusal(rows: usize, trials: &[Trial], risk: f64, delta: f64) -> Refusal {
     let accepted = |point: &metrics::Point| (point.coverage * known.len() as f64).round();
     // A rate between what was seen and one half, so that three right answers are no proof of none
     // wrong (Laplace's rule).
-    let smooth = |point: &metrics::Point| {
-        (point.risk * accepted(point) + 1.0) / (accepted(point) + 2.0)
-    };
+    let smooth =
+        |point: &metrics::Point| (point.risk * accepted(point) + 1.0) / (accepted(point) + 2.0);
     let share = |point: &metrics::Point| accepted(point) / rows.max(1) as f64;
     let missing = |point: &metrics::Point, rate: f64| -> Option<u64> {
         let needed = bounds::rows_needed(rate, risk, delta)? as f64;

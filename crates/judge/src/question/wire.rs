@@ -48,7 +48,10 @@ fn whether(map: &Map<String, Value>) -> Result<Ask, Error> {
                     _ => return refuse("criteria of noul with another key", "only true and false"),
                 };
                 if std::mem::replace(&mut seen[at], true) {
-                    return refuse("criteria of noul with a key twice", "true and false, once each");
+                    return refuse(
+                        "criteria of noul with a key twice",
+                        "true and false, once each",
+                    );
                 }
                 *(if at == 1 { &mut yes } else { &mut no }) = description(value)?;
             }
@@ -121,8 +124,9 @@ impl Question {
         };
         if !map.keys().all(known) {
             let hint = format!("{} takes type, instructions, {}", form.name(), keys.join(", "));
-            return Err(Error::new(Kind::Question, "a question with an unknown key")
-                .with_hint(hint));
+            return Err(
+                Error::new(Kind::Question, "a question with an unknown key").with_hint(hint)
+            );
         }
         let instructions = match present(map, "instructions") {
             None => None,

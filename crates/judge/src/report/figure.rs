@@ -154,10 +154,7 @@ fn axes<B: DrawingBackend>(
     chart: &mut ChartContext<
         '_,
         B,
-        Cartesian2d<
-            plotters::coord::types::RangedCoordf64,
-            plotters::coord::types::RangedCoordf64,
-        >,
+        Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
     >,
     y: &str,
     x: &str,
