@@ -77,7 +77,8 @@ pub struct Facts {
     /// Digest of the calibration that was applied; `None`: the numbers are the model's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Digest>,
-    /// What logits were divided by, where that is how it was calibrated.
+    /// What logits were divided by, where that is how it was calibrated, or the model's own makers
+    /// say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Inputs behind the prior that was divided out.

@@ -6,7 +6,7 @@ pub use mock::Mock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Model, Question, State, Unavailable, answer::Truncation, check::Readout};
+use crate::{Form, Model, Question, State, Unavailable, answer::Truncation, check::Readout};
 
 /// A question as it is to be shown: slot `s` holds option `order[s]` of the declared order.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,12 @@ pub trait Backend {
 
     /// What it can do.
     fn abilities(&self) -> Abilities;
+
+    /// What the model's own makers divide logits by for such a question, where they say: it is used
+    /// when no calibration of the user's applies, and the answer still counts as uncalibrated.
+    fn temperature(&self, _form: Form, _options: usize) -> f64 {
+        1.0
+    }
 
     /// Reads each question once, in the order it is shown in. As many results as questions, in
     /// their order; an error stands for all of them.

@@ -5,10 +5,12 @@
 
 mod isotonic;
 mod platt;
+mod published;
 mod temperature;
 
 pub use isotonic::Isotonic;
 pub use platt::Platt;
+pub use published::Published;
 pub use temperature::{HIGHEST, LOWEST, Temperature, as_published, clamp};
 
 use serde::{Deserialize, Serialize};

@@ -253,7 +253,8 @@ impl<B: Backend> Judge<B> {
         identity: &Identity,
         logits: &[f64],
     ) -> Result<(Vec<f64>, Option<Digest>, Option<f64>), Unavailable> {
-        let plain = || (readout::softmax(logits, 1.0), None, None);
+        let own = self.backend.temperature(question.form(), question.options());
+        let plain = || (readout::softmax(logits, own), None, (own != 1.0).then_some(own));
         let Some((calibration, digest)) = &self.calibration else { return Ok(plain()) };
         if calibration.identity() != identity {
             return Err(Unavailable::OtherModel);

@@ -32,7 +32,7 @@ pub struct Certificate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "why", deny_unknown_fields)]
 pub enum Refusal {
-    /// Too few labels. `missing` more rows would do, if they are like these: an estimate.
+    /// Too few labels. At least `missing` more rows would do, if they are like these: an estimate.
     TooFew {
         /// Labelled rows there are.
         rows: u64,
@@ -182,15 +182,17 @@ pub fn fixed_sequence(
     }
 }
 
-/// A sequence of thresholds, strict to loose, for [`fixed_sequence`]: the first accepts twice the
-/// fewest rows that can certify anything, each further one a tenth more. Made of the confidences
-/// alone.
+/// A sequence of thresholds, strict to loose, for [`fixed_sequence`]. The first accepts five times
+/// the fewest rows that can certify anything, so that one error by chance does not end the walk;
+/// in small sets a fifth of the rows, and twice the fewest at least. Each further one accepts a
+/// tenth more. Made of the confidences alone.
 pub fn sequence(trials: &[Trial], risk: f64, delta: f64) -> Vec<f64> {
     let confidences = sorted(trials);
     if !in_range(risk, delta) || confidences.is_empty() {
         return Vec::new();
     }
-    let start = (2.0 * (1.0 / delta).ln() / risk).ceil().min(confidences.len() as f64) as usize;
+    let (least, rows) = ((1.0 / delta).ln() / risk, confidences.len() as f64);
+    let start = (5.0 * least).min((rows / 5.0).max(2.0 * least)).ceil().min(rows) as usize;
     let mut out = Vec::new();
     let mut rank = start.max(1);
     loop {
@@ -235,42 +237,31 @@ pub fn risk_control_on(trials: &[Trial], risk: f64, grid: &[f64]) -> Result<Cert
     Err(Refusal::TooManyErrors { rows, least_risk })
 }
 
-/// Why nothing was certified among `trials`, out of `rows` labelled rows.
+/// Why nothing was certified among `trials`, out of `rows` labelled rows. Looks at some thresholds
+/// that let at least a twentieth of the rows pass.
 fn refusal(rows: usize, trials: &[Trial], risk: f64, delta: f64) -> Refusal {
+    /// A gate that lets less pass is of no use, and so few rows tell nothing about it.
+    const USEFUL: f64 = 0.05;
     const LOOKS: usize = 48;
     let known: Vec<Trial> = trials.iter().filter(|t| !t.confidence.is_nan()).copied().collect();
-    let curve = metrics::risk_coverage(&known);
-    let total = rows as u64;
-    if known.is_empty() {
-        let missing = bounds::rows_needed(0.0, risk, delta).unwrap_or(u64::MAX);
-        return Refusal::TooFew { rows: total, missing };
-    }
     let accepted = |point: &metrics::Point| (point.coverage * known.len() as f64).round();
-    // A rate between what was seen and one half, so that three right answers are no proof of none
-    // wrong (Laplace's rule).
-    let smooth =
-        |point: &metrics::Point| (point.risk * accepted(point) + 1.0) / (accepted(point) + 2.0);
     let share = |point: &metrics::Point| accepted(point) / rows.max(1) as f64;
-    let missing = |point: &metrics::Point, rate: f64| -> Option<u64> {
-        let needed = bounds::rows_needed(rate, risk, delta)? as f64;
-        let more = (needed - accepted(point)).max(1.0) / share(point);
-        Some(more.ceil() as u64)
-    };
-    let step = curve.len().div_ceil(LOOKS);
-    let looks = || curve.iter().rev().step_by(step).chain(curve.first());
-    let likely = looks().filter_map(|point| missing(point, smooth(point))).min();
-    if let Some(missing) = likely {
-        return Refusal::TooFew { rows: total, missing };
+    let mut curve = metrics::risk_coverage(&known);
+    curve.retain(|point| share(point) >= USEFUL);
+    let total = rows as u64;
+    if curve.is_empty() {
+        let needed = bounds::rows_needed(0.0, risk, delta).unwrap_or(u64::MAX);
+        return Refusal::TooFew { rows: total, missing: needed };
     }
-    // No place looks good enough yet. Where so few were seen that it might be, more rows decide.
-    let open = |point: &&metrics::Point| {
-        let (n, errors) = (accepted(point), point.risk * accepted(point));
-        bounds::lower_bound(errors.round() as u64, n as u64, delta) < risk && point.risk < risk
+    let missing = |point: &metrics::Point| -> Option<u64> {
+        let needed = bounds::rows_needed(point.risk, risk, delta)? as f64;
+        Some(((needed - accepted(point)).max(1.0) / share(point)).ceil() as u64)
     };
-    match looks().filter(open).filter_map(|point| missing(point, 0.0)).min() {
+    let looks = || curve.iter().rev().step_by(curve.len().div_ceil(LOOKS)).chain(curve.first());
+    match looks().filter_map(missing).min() {
         Some(missing) => Refusal::TooFew { rows: total, missing },
         None => {
-            let least = looks().map(smooth).fold(1.0, f64::min);
+            let least = looks().map(|point| point.risk).fold(1.0, f64::min);
             Refusal::TooManyErrors { rows: total, least_risk: Fraction(least) }
         }
     }
@@ -280,7 +271,10 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::TooFew { rows, missing } => {
-                write!(f, "{rows} labelled rows are too few; about {missing} more are missing")
+                write!(
+                    f,
+                    "{rows} labelled rows are too few; at least some {missing} more are missing"
+                )
             }
             Refusal::TooManyErrors { rows, least_risk } => write!(
                 f,

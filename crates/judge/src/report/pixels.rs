@@ -2,12 +2,12 @@
 
 use std::{convert::Infallible, fmt};
 
-use plotters::backend::{
-    BackendColor, BackendCoord, BackendTextStyle, DrawingBackend, DrawingErrorKind,
-};
 use plotters::style::{
     FontTransform,
     text_anchor::{HPos, VPos},
+};
+use plotters_backend::{
+    BackendColor, BackendCoord, BackendTextStyle, DrawingBackend, DrawingErrorKind,
 };
 
 use super::glyphs::{self, HEIGHT, WIDTH};
