@@ -4,6 +4,7 @@
 //! the careful side.
 
 mod certify;
+mod set_gate;
 mod sets;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub use certify::{
     Certificate, Refusal, Test, count, fixed, fixed_sequence, risk_control, risk_control_on,
     selective, sequence,
 };
+pub use set_gate::SetGate;
 pub use sets::{Score, Sets};
 
 use crate::{
@@ -100,6 +102,21 @@ impl Demands {
         let confidence = if may_pass { answer.answer_confidence() } else { f64::NAN };
         (answer.bucket(), Trial { confidence, correct })
     }
+}
+
+/// Whether an answer is by the model, and with the calibration, that a gate was fitted for.
+fn bound(
+    answer: &Answer,
+    identity: &Identity,
+    calibration: Option<Digest>,
+) -> Result<(), Unavailable> {
+    if answer.facts().identity != identity.digest() {
+        return Err(Unavailable::OtherModel);
+    }
+    if answer.facts().calibrated != calibration {
+        return Err(Unavailable::OtherCalibration);
+    }
+    Ok(())
 }
 
 /// What is known about one bucket.
@@ -192,13 +209,8 @@ impl Gate {
 
     fn try_decide(&self, answer: Result<&Answer, &Unavailable>) -> Result<Outcome, Unavailable> {
         let answer = answer.map_err(Unavailable::clone)?;
-        let (facts, confidence) = (answer.facts(), answer.answer_confidence());
-        if facts.identity != self.identity.digest() {
-            return Err(Unavailable::OtherModel);
-        }
-        if facts.calibrated != self.calibration {
-            return Err(Unavailable::OtherCalibration);
-        }
+        let confidence = answer.answer_confidence();
+        bound(answer, &self.identity, self.calibration)?;
         let mut reasons = self.demands.reasons(answer)?;
         let bucket = answer.bucket();
         let threshold = match self.buckets.get(&bucket) {
@@ -247,23 +259,5 @@ impl Gate {
             return Err(Error::new(Kind::Number, "a gate whose numbers no fit gives"));
         }
         Ok(gate)
-    }
-}
-
-impl Sets {
-    /// What to do with an answer by its prediction set: pass when one option alone stays possible.
-    pub fn decide(&self, answer: Result<&Answer, &Unavailable>) -> Outcome {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(reason) => return Outcome::Unavailable { reason: reason.clone() },
-        };
-        let p: Vec<f64> = answer.probabilities().iter().map(|share| share.p).collect();
-        let set = self.set(&p);
-        let confidence = answer.answer_confidence();
-        if set.len() == 1 && !answer.is_tied() && confidence.is_finite() {
-            let threshold = (1.0 - self.quantile.0).clamp(0.0, 1.0);
-            return Outcome::Pass { confidence, threshold };
-        }
-        Outcome::Review { reasons: vec![Reason::Set { options: set.len() as u64 }] }
     }
 }

@@ -86,12 +86,26 @@ pub fn read_labels(vocabulary: &[f32], labels: &[u32]) -> Result<Read, Error> {
     read_groups(vocabulary, &groups)
 }
 
+/// How the log-probabilities of a key's tokens become one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyScore {
+    /// Their sum: the probability of the key. Long keys of many rare tokens lose by their length.
+    #[default]
+    Joint,
+    /// Their mean: lifts keys of many tokens that follow from each other (sgl-project/sglang#523).
+    Mean,
+}
+
 /// Logits of keys of several tokens from the log-probabilities of their tokens, each key in turn.
 ///
-/// A key whose tokens begin another key can never lose to it, so such keys are refused. When the
-/// lengths differ, the mean is taken in place of the sum. `without` holds the same sums for the
-/// prompt without the state, and is subtracted: pointwise mutual information.
-pub fn read_keys(keys: &[(&[u32], &[f64])], without: Option<&[f64]>) -> Result<Vec<f64>, Error> {
+/// A key whose tokens begin another key never has the smaller probability, so such keys are
+/// refused; with an end mark as the last token of each, none begins another. `without` holds the
+/// sums for the prompt without the state, and is subtracted: pointwise mutual information.
+pub fn read_keys(
+    keys: &[(&[u32], &[f64])],
+    without: Option<&[f64]>,
+    score: KeyScore,
+) -> Result<Vec<f64>, Error> {
     for (at, (ids, logs)) in keys.iter().enumerate() {
         if ids.is_empty() || ids.len() != logs.len() {
             let what = format!("key {} does not have one value a token", at + 1);
@@ -102,19 +116,22 @@ pub fn read_keys(keys: &[(&[u32], &[f64])], without: Option<&[f64]>) -> Result<V
         };
         if let Some(other) = keys.iter().enumerate().find_map(begins) {
             let what = format!("the tokens of key {} begin key {}", at + 1, other + 1);
-            return Err(Error::new(Kind::Question, what).with_hint("rename one of them"));
+            return Err(Error::new(Kind::Question, what)
+                .with_hint("rename one of them, or end each key with an end mark"));
         }
     }
     if without.is_some_and(|w| w.len() != keys.len()) {
         return Err(Error::new(Kind::Number, "not one value a key without the state"));
     }
-    let differ = keys.windows(2).any(|pair| pair[0].0.len() != pair[1].0.len());
     let logits: Vec<f64> = keys
         .iter()
         .enumerate()
         .map(|(at, (_, logs))| {
             let sum = logs.iter().sum::<f64>() - without.map_or(0.0, |w| w[at]);
-            if differ { sum / logs.len() as f64 } else { sum }
+            match score {
+                KeyScore::Joint => sum,
+                KeyScore::Mean => sum / logs.len() as f64,
+            }
         })
         .collect();
     if logits.iter().any(|z| !z.is_finite()) {
@@ -143,7 +160,8 @@ mod tests {
     #[test]
     fn what_is_no_reading() {
         let nan = [0.0, f32::NAN, 1.0];
-        let cases: [(&str, &[f32], Vec<Vec<u32>>, Kind); 6] = [
+        type Case<'a> = (&'a str, &'a [f32], Vec<Vec<u32>>, Kind);
+        let cases: [Case<'_>; 6] = [
             ("shared token", &[0.0, 1.0], vec![vec![0], vec![0]], Kind::Question),
             ("twice in a group", &[0.0, 1.0], vec![vec![0, 0]], Kind::Question),
             ("no token", &[0.0, 1.0], vec![vec![0], vec![]], Kind::Question),
@@ -161,30 +179,63 @@ mod tests {
         }
     }
 
-    /// PROB-01 (sgl-project/sglang#523): log-probabilities of the tokens of five words.
+    /// PROB-01 (sgl-project/sglang#523): log-probabilities of the tokens of organ, organism,
+    /// organisation, organelle and organometallic.
+    const WORDS: [(&[u32], &[f64]); 5] = [
+        (&[1, 0], &[-3.1116, 0.0]),
+        (&[1, 2, 0], &[-3.1116, -1.9949, 0.0]),
+        (&[3, 0], &[-7.6506, 0.0]),
+        (&[4, 5, 6, 0], &[-5.3772, -0.0048, -0.0023, 0.0]),
+        (&[1, 7, 8, 6, 0], &[-3.1116, -3.7136, -0.0034, -0.0023, 0.0]),
+    ];
+
     #[test]
-    fn keys_by_mean_log_probability() {
-        let logs: [&[f64]; 5] = [
-            &[-3.1116],
-            &[-3.1116, -1.9949],
-            &[-7.6506],
-            &[-5.3772, -0.0048, -0.0023],
-            &[-3.1116, -3.7136, -0.0034, -0.0023],
-        ];
-        let ids: [&[u32]; 5] = [&[1], &[2, 3], &[4], &[5, 6, 7], &[8, 9, 10, 11]];
-        let keys: Vec<_> = ids.into_iter().zip(logs).collect();
-        let means = read_keys(&keys, None).unwrap();
-        for (mean, want) in means.iter().zip([-3.1116, -2.55325, -7.6506, -1.7947667, -1.707725]) {
-            assert!((mean - want).abs() < 1e-6, "{mean} {want}");
+    fn keys_by_joint_probability() {
+        let sums = read_keys(&WORDS, None, KeyScore::default()).unwrap();
+        for (sum, want) in sums.iter().zip([-3.1116, -5.1065, -7.6506, -5.3843, -6.8309]) {
+            assert!((sum - want).abs() < 1e-12, "{sum} {want}");
         }
-        let sums = read_keys(&[keys[0], keys[2]], None).unwrap();
-        assert_eq!(sums, [-3.1116, -7.6506], "equal lengths keep the sum");
-        let pmi = read_keys(&[keys[0], keys[2]], Some(&[-3.0, -8.0])).unwrap();
-        assert!(pmi[1] > pmi[0], "a rare key gains what it lost without the state");
-        let nested = [(&[1u32][..], &[-1.0][..]), (&[1, 2][..], &[-1.0, -0.5][..])];
-        assert_eq!(read_keys(&nested, None).unwrap_err().kind(), Kind::Question);
-        let twice = [(&[1u32][..], &[-1.0][..]), (&[1][..], &[-1.0][..])];
-        assert_eq!(read_keys(&twice, None).unwrap_err().kind(), Kind::Question);
+        assert_eq!(first_largest(&sums), Some(0), "organ");
+        let means = read_keys(&WORDS, None, KeyScore::Mean).unwrap();
+        assert!(means[4] > means[0], "what the mean does, and why it must be asked for");
+        let rare = read_keys(&WORDS, Some(&[-3.0, -5.0, -9.0, -5.0, -6.0]), KeyScore::Joint);
+        assert_eq!(first_largest(&rare.unwrap()), Some(2), "gains what it lost without the state");
+    }
+
+    #[test]
+    fn keys_that_begin_others_are_refused() {
+        let cut = WORDS.map(|(ids, logs)| (&ids[..ids.len() - 1], &logs[..logs.len() - 1]));
+        let twice: [(&[u32], &[f64]); 2] = [(&[1], &[-1.0]), (&[1], &[-1.0])];
+        for (name, keys) in [("organ, organism", &cut[..]), ("twice", &twice)] {
+            let error = read_keys(keys, None, KeyScore::Joint).unwrap_err();
+            assert_eq!(error.kind(), Kind::Question, "{name}");
+        }
+        let none: [(&[u32], &[f64]); 1] = [(&[], &[])];
+        let nan: [(&[u32], &[f64]); 1] = [(&[1], &[f64::NAN])];
+        let short: [(&[u32], &[f64]); 1] = [(&[1, 2], &[-1.0])];
+        for (name, keys) in [("no token", none), ("not a number", nan), ("short", short)] {
+            let error = read_keys(&keys, None, KeyScore::Joint).unwrap_err();
+            assert_eq!(error.kind(), Kind::Number, "{name}");
+        }
+        assert!(read_keys(&WORDS, Some(&[0.0]), KeyScore::Joint).is_err());
+    }
+
+    /// PROB-03 (sgl-project/sglang#388, #408): another order of the same keys or labels permutes
+    /// their numbers and changes none.
+    #[test]
+    fn another_order_permutes() {
+        let order = [3, 0, 4, 2, 1];
+        let moved = order.map(|at| WORDS[at]);
+        let (sums, other) = (
+            read_keys(&WORDS, None, KeyScore::Joint).unwrap(),
+            read_keys(&moved, None, KeyScore::Joint).unwrap(),
+        );
+        assert_eq!(other, order.map(|at| sums[at]));
+        let z = [0.5f32, -1.0, 2.0, 3.0, 0.25, 1.5];
+        let read = read_labels(&z, &[5, 0, 1, 2, 3]).unwrap();
+        let other = read_labels(&z, &order.map(|at| [5, 0, 1, 2, 3][at])).unwrap();
+        assert_eq!(other.logits, order.map(|at| read.logits[at]));
+        assert!((other.mass - read.mass).abs() < 1e-15);
     }
 
     #[test]

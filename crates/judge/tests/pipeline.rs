@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use recinto_judge::{
     Abilities, Answer, Backend, Bucket, Calibration, Choice, Evidence, Facts, Form, Fraction, Gate,
     Identity, Judge, Kind, Mock, Mode, Model, Orders, Outcome, Question, Questions, Reading,
-    Reason, Row, Settings, Shown, State, Trial, Truncation, Unavailable, Usage, Value,
+    Reason, Row, Scored, Settings, Shown, State, Trial, Truncation, Unavailable, Usage, Value,
     calibrate::Method,
     check::Readout,
-    gate::{Demands, Finding, Promise, Refusal, Score, Sets, Terms},
+    gate::{Demands, Finding, Promise, Refusal, Score, SetGate, Terms},
     rows::Stream,
 };
 
@@ -485,17 +485,44 @@ fn a_gate_is_an_artefact() {
 
 #[test]
 fn one_option_left_passes() {
-    let scored: Vec<recinto_judge::Scored> = rows(Form::Choose, 3, 500, 8)
-        .iter()
-        .map(|row| recinto_judge::Scored::at(row, 2.0))
-        .collect();
-    let sets = Sets::fit(Score::LeastAmbiguous, &scored, 0.1).unwrap();
-    let of = |p: [f64; 3]| Answer::new(&team(), &p, facts(&identity())).unwrap();
-    assert!(sets.decide(Ok(&of([0.98, 0.01, 0.01]))).is_pass());
-    let open = sets.decide(Ok(&of([0.4, 0.35, 0.25])));
-    let Outcome::Review { reasons } = open else { panic!("{open:?}") };
-    assert!(matches!(reasons[0], Reason::Set { options: 2..=3 }), "{reasons:?}");
-    assert!(!sets.decide(Err(&Unavailable::Offline)).is_pass());
+    let bucket = Bucket::of(Form::Choose, 3);
+    let mut scored: Vec<(Bucket, Scored)> =
+        rows(Form::Choose, 3, 500, 8).iter().map(|row| (bucket, Scored::at(row, 2.0))).collect();
+    scored.push((Bucket::of(Form::Choose, 8), Scored { p: vec![0.125; 8], label: 0 }));
+    for score in [Score::LeastAmbiguous, Score::Adaptive] {
+        let (gate, refused) =
+            SetGate::fit(identity(), None, 0, &scored, (score, 0.1), Demands::default());
+        assert_eq!(refused.len(), 1, "one row of eight options");
+        let of = |p: &[f64], change: fn(&mut Facts)| {
+            let mut facts = facts(&identity());
+            change(&mut facts);
+            let labels = (0..p.len()).map(|i| Choice::plain(format!("o{i}")));
+            Answer::new(&Question::choose("x", labels), p, facts).unwrap()
+        };
+        let sure = of(&[0.98, 0.01, 0.01], |_| {});
+        assert!(gate.decide(Ok(&sure)).is_pass(), "{score:?}");
+        let open = gate.decide(Ok(&of(&[0.4, 0.35, 0.25], |_| {})));
+        let Outcome::Review { reasons } = open else { panic!("{open:?}") };
+        assert!(matches!(reasons[0], Reason::Set { options: 2..=3 }), "{reasons:?}");
+        let other = of(&[0.98, 0.01, 0.01], |f| f.identity = recinto_receipt::sha256(b"y"));
+        let cut = of(&[0.98, 0.01, 0.01], |f| f.truncation.dropped = 1);
+        let unknown = of(&[0.98, 0.02], |_| {});
+        assert_eq!(gate.decide(Ok(&other)).name(), "unavailable");
+        assert_eq!(gate.decide(Ok(&cut)).name(), "review");
+        assert_eq!(gate.decide(Ok(&unknown)).name(), "review");
+        assert_eq!(gate.decide(Err(&Unavailable::Offline)).name(), "unavailable");
+        let bytes = gate.to_bytes();
+        assert_eq!(SetGate::from_bytes(&bytes).unwrap().digest(), gate.digest());
+        let text = String::from_utf8(bytes).unwrap();
+        for edited in [
+            text.replacen("\"miss\":\"0.1\"", "\"miss\":\"0.0\"", 2),
+            text.replacen("\"schema\":1", "\"schema\":9", 1),
+            text.replacen(',', " ,", 1),
+        ] {
+            assert_ne!(edited, text);
+            assert!(SetGate::from_bytes(edited.as_bytes()).is_err());
+        }
+    }
 }
 
 proptest! {
