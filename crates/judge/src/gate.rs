@@ -3,6 +3,7 @@
 //! Comparisons are written so that a missing value, a tie or something that is no number lands on
 //! the careful side.
 
+mod cell;
 mod certify;
 mod set_gate;
 mod sets;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use recinto_receipt::{Digest, canonical_bytes, sha256};
 use serde::{Deserialize, Serialize};
 
+pub use cell::Cell;
 pub use certify::{
     Certificate, Refusal, Test, count, fixed, fixed_sequence, risk_control, risk_control_on,
     selective, sequence,
@@ -20,7 +22,7 @@ pub use set_gate::SetGate;
 pub use sets::{Score, Sets};
 
 use crate::{
-    Answer, Bucket, Error, Fraction, Identity, Kind, Outcome, Reason, Unavailable,
+    Answer, Error, Fraction, Identity, Kind, Outcome, Reason, Unavailable,
     artefact::{SCHEMA, from_canonical},
     rows::Trial,
 };
@@ -45,9 +47,11 @@ pub struct Terms {
     pub promise: Promise,
     /// The largest share of errors, strictly between 0 and 1.
     pub risk: Fraction,
-    /// The probability, over the labelled rows, that the promise fails in any bucket; strictly
+    /// The probability, over the labelled rows, that the promise fails in any cell; strictly
     /// between 0 and 1. [`Promise::RiskControl`] does not use it.
     pub delta: Fraction,
+    /// Whether answers of yes and of no have thresholds of their own.
+    pub sides: bool,
 }
 
 /// What an answer must have besides confidence.
@@ -97,10 +101,10 @@ impl Demands {
 
     /// A labelled answer as a row for [`Gate::fit`]. One that these demands would keep from passing
     /// counts as one without a confidence: it is never among those whose risk is bounded.
-    pub fn trial(&self, answer: &Answer, correct: bool) -> (Bucket, Trial) {
+    pub fn trial(&self, answer: &Answer, correct: bool) -> (Cell, Trial) {
         let may_pass = self.reasons(answer).is_ok_and(|reasons| reasons.is_empty());
         let confidence = if may_pass { answer.answer_confidence() } else { f64::NAN };
-        (answer.bucket(), Trial { confidence, correct })
+        (Cell::of(answer), Trial { confidence, correct })
     }
 }
 
@@ -119,7 +123,7 @@ fn bound(
     Ok(())
 }
 
-/// What is known about one bucket.
+/// What is known about one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
@@ -141,19 +145,19 @@ pub struct Gate {
     made: u64,
     terms: Terms,
     demands: Demands,
-    buckets: BTreeMap<Bucket, Finding>,
+    cells: BTreeMap<Cell, Finding>,
 }
 
 impl Gate {
-    /// Fits a threshold for each bucket on labelled trials of it, made by [`Demands::trial`] with
+    /// Fits a threshold for each cell on labelled trials of it, made by [`Demands::trial`] with
     /// the same `demands`: only then is the bound about what passes. `calibration` is the digest of
-    /// what was applied to their confidences. `delta` is shared out between the buckets, so that
+    /// what was applied to their confidences. `delta` is shared out between the cells, so that
     /// all promises hold together.
     pub fn fit(
         identity: Identity,
         calibration: Option<Digest>,
         made: u64,
-        rows: &[(Bucket, Trial)],
+        rows: &[(Cell, Trial)],
         terms: Terms,
         demands: Demands,
     ) -> Result<Gate, Error> {
@@ -171,9 +175,11 @@ impl Gate {
             return Err(Error::new(Kind::Rows, "a confidence below 0 or above 1")
                 .with_hint("use the largest probability of each answer"));
         }
-        let mut by_bucket: BTreeMap<Bucket, Vec<Trial>> = BTreeMap::new();
-        rows.iter().for_each(|(bucket, trial)| by_bucket.entry(*bucket).or_default().push(*trial));
-        let (risk, delta) = (terms.risk.0, terms.delta.0 / by_bucket.len().max(1) as f64);
+        let mut by_cell: BTreeMap<Cell, Vec<Trial>> = BTreeMap::new();
+        for (cell, trial) in rows {
+            by_cell.entry(cell.kept(terms.sides)).or_default().push(*trial);
+        }
+        let (risk, delta) = (terms.risk.0, terms.delta.0 / by_cell.len().max(1) as f64);
         let certify = |trials: &Vec<Trial>| match terms.promise {
             Promise::Selective => selective(trials, risk, delta),
             Promise::FixedSequence => {
@@ -183,8 +189,8 @@ impl Gate {
             Promise::RiskControl => risk_control(trials, risk),
         };
         let found = |trials| certify(trials).map_or_else(Finding::Refused, Finding::Certified);
-        let buckets = by_bucket.iter().map(|(bucket, trials)| (*bucket, found(trials))).collect();
-        Ok(Gate { schema: SCHEMA, identity, calibration, made, terms, demands, buckets })
+        let cells = by_cell.iter().map(|(cell, trials)| (*cell, found(trials))).collect();
+        Ok(Gate { schema: SCHEMA, identity, calibration, made, terms, demands, cells })
     }
 
     /// What was asked for.
@@ -197,9 +203,9 @@ impl Gate {
         &self.identity
     }
 
-    /// What is known about each bucket.
-    pub fn buckets(&self) -> &BTreeMap<Bucket, Finding> {
-        &self.buckets
+    /// What is known about each cell.
+    pub fn cells(&self) -> &BTreeMap<Cell, Finding> {
+        &self.cells
     }
 
     /// What to do with an answer, or with its absence.
@@ -212,11 +218,11 @@ impl Gate {
         let confidence = answer.answer_confidence();
         bound(answer, &self.identity, self.calibration)?;
         let mut reasons = self.demands.reasons(answer)?;
-        let bucket = answer.bucket();
-        let threshold = match self.buckets.get(&bucket) {
+        let cell = Cell::of(answer).kept(self.terms.sides);
+        let threshold = match self.cells.get(&cell) {
             Some(Finding::Certified(certificate)) => certificate.threshold.0,
             _ => {
-                reasons.push(Reason::NoThreshold { bucket });
+                reasons.push(Reason::NoThreshold { bucket: cell.bucket });
                 f64::INFINITY
             }
         };
@@ -255,7 +261,7 @@ impl Gate {
         };
         let terms = inside(gate.terms.risk.0) && inside(gate.terms.delta.0);
         let mass = (0.0..=1.0).contains(&gate.demands.least_mass.0);
-        if !terms || !mass || !gate.buckets.values().all(sound) {
+        if !terms || !mass || !gate.cells.values().all(sound) {
             return Err(Error::new(Kind::Number, "a gate whose numbers no fit gives"));
         }
         Ok(gate)

@@ -161,9 +161,9 @@ impl Report {
     /// Thresholds that a gate certified for answers like these.
     fn thresholds(&self) -> Vec<f64> {
         let Some(gate) = &self.gate else { return Vec::new() };
-        gate.buckets()
+        gate.cells()
             .iter()
-            .filter(|(bucket, _)| bucket.form == self.form)
+            .filter(|(cell, _)| cell.bucket.form == self.form)
             .filter_map(|(_, finding)| match finding {
                 crate::gate::Finding::Certified(c) => Some(c.threshold.0),
                 crate::gate::Finding::Refused(_) => None,

@@ -348,7 +348,7 @@ fn facts(identity: &Identity) -> Facts {
 }
 
 fn terms(promise: Promise) -> Terms {
-    Terms { promise, risk: Fraction(0.05), delta: Fraction(0.05) }
+    Terms { promise, risk: Fraction(0.05), delta: Fraction(0.05), sides: false }
 }
 
 /// A gate of three options whose threshold is near 0.8; two options are refused.
@@ -360,8 +360,8 @@ fn gate(promise: Promise) -> Gate {
     for _ in 0..4000 {
         let confidence = 1.0 / 3.0 + stream.next() * 2.0 / 3.0;
         let right = if confidence > 0.8 { 0.995 } else { 0.5 };
-        rows.push((few, Trial { confidence, correct: stream.next() < right }));
-        rows.push((two, Trial { confidence, correct: stream.next() < 0.5 }));
+        rows.push((few.into(), Trial { confidence, correct: stream.next() < right }));
+        rows.push((two.into(), Trial { confidence, correct: stream.next() < 0.5 }));
     }
     let demands = Demands::default();
     Gate::fit(identity(), None, 1_800_000_000, &rows, terms(promise), demands).unwrap()
@@ -370,11 +370,11 @@ fn gate(promise: Promise) -> Gate {
 #[test]
 fn a_gate_decides() {
     let gate = gate(Promise::Selective);
-    let few = &gate.buckets()[&Bucket::of(Form::Choose, 3)];
+    let few = &gate.cells()[&Bucket::of(Form::Choose, 3).into()];
     let Finding::Certified(certificate) = few else { panic!("{few:?}") };
     let threshold = certificate.threshold.0;
     assert!((0.7..0.85).contains(&threshold), "{threshold}");
-    let two = &gate.buckets()[&Bucket::of(Form::Choose, 2)];
+    let two = &gate.cells()[&Bucket::of(Form::Choose, 2).into()];
     assert!(matches!(two, Finding::Refused(Refusal::TooManyErrors { .. })), "{two:?}");
 
     let of = |p: &[f64], change: &dyn Fn(&mut Facts)| {
@@ -432,8 +432,8 @@ fn a_gate_decides() {
     let demands = Demands::default();
     let (_, trial) = demands.trial(&of(&sure, &|f| f.truncation.dropped = 1).unwrap(), true);
     assert!(trial.confidence.is_nan());
-    let (bucket, trial) = demands.trial(&of(&sure, &|_| {}).unwrap(), true);
-    assert_eq!((bucket.to_string().as_str(), trial.confidence), ("choice:3-5", 0.95));
+    let (cell, trial) = demands.trial(&of(&sure, &|_| {}).unwrap(), true);
+    assert_eq!((cell.to_string().as_str(), trial.confidence), ("choice:3-5", 0.95));
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn a_gate_is_an_artefact() {
         ("a looser risk", text.replacen("\"risk\":\"0.05\"", "\"risk\":\"0.0001\"", 1)),
         ("no risk", text.replacen("\"risk\":\"0.05\"", "\"risk\":\"0.0\"", 1)),
         ("a bucket", text.replacen("choice:3-5", "choice:tres", 1)),
-        ("a key", text.replacen("{\"buckets\"", "{\"a\":1,\"buckets\"", 1)),
+        ("a key", text.replacen('{', "{\"a\":1,", 1)),
         ("a blank", text.replacen(',', ", ", 1)),
     ];
     for (name, edited) in edits {
@@ -461,9 +461,13 @@ fn a_gate_is_an_artefact() {
         assert!(Gate::from_bytes(edited.as_bytes()).is_err(), "{name}");
     }
     let fit = |risk: f64, delta: f64, confidence: f64| {
-        let rows = [(Bucket::of(Form::Choose, 3), Trial { confidence, correct: true })];
-        let terms =
-            Terms { promise: Promise::Selective, risk: Fraction(risk), delta: Fraction(delta) };
+        let rows = [(Bucket::of(Form::Choose, 3).into(), Trial { confidence, correct: true })];
+        let terms = Terms {
+            promise: Promise::Selective,
+            risk: Fraction(risk),
+            delta: Fraction(delta),
+            sides: false,
+        };
         Gate::fit(identity(), None, 0, &rows, terms, Demands::default())
     };
     for (risk, delta, confidence) in [
@@ -476,11 +480,41 @@ fn a_gate_is_an_artefact() {
         assert!(fit(risk, delta, confidence).is_err(), "{risk} {delta} {confidence}");
     }
     let gate = fit(0.05, 0.05, 0.9).unwrap();
-    let finding = &gate.buckets()[&Bucket::of(Form::Choose, 3)];
+    let finding = &gate.cells()[&Bucket::of(Form::Choose, 3).into()];
     let Finding::Refused(Refusal::TooFew { rows: 1, missing }) = finding else {
         panic!("{finding:?}")
     };
     assert!(*missing > 50);
+}
+
+/// Yes is right when it is sure; no is wrong one time in five, however sure.
+#[test]
+fn a_zone_of_two_thresholds() {
+    let demands = Demands::default();
+    let of = |yes: f64| {
+        Answer::new(&Question::whether("x"), &[1.0 - yes, yes], facts(&identity())).unwrap()
+    };
+    let mut stream = Stream::new(77);
+    let rows: Vec<_> = (0..6000)
+        .map(|_| {
+            let yes = stream.next();
+            let right = if yes > 0.9 { 0.998 } else { 0.8 };
+            demands.trial(&of(yes), stream.next() < right)
+        })
+        .collect();
+    let fit = |sides| {
+        let terms = Terms { sides, ..terms(Promise::Selective) };
+        Gate::fit(identity(), None, 0, &rows, terms, demands).unwrap()
+    };
+    let (zone, both) = (fit(true), fit(false));
+    let names: Vec<String> = zone.cells().keys().map(ToString::to_string).collect();
+    assert_eq!(names, ["noul:2:no", "noul:2:yes"]);
+    assert!(zone.decide(Ok(&of(0.99))).is_pass());
+    for (name, yes) in [("a sure no", 0.01), ("unsure", 0.6), ("a tie", 0.5)] {
+        assert_eq!(zone.decide(Ok(&of(yes))).name(), "review", "{name}");
+    }
+    assert!(!both.decide(Ok(&of(0.99))).is_pass(), "together, the errors of no are in the way");
+    assert_eq!(Gate::from_bytes(&zone.to_bytes()).unwrap(), zone);
 }
 
 #[test]

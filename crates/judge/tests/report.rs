@@ -10,15 +10,22 @@ use recinto_judge::{
 
 fn report() -> Report {
     let rows = scored(&rows(), 1.0);
-    let trials: Vec<_> =
-        rows.iter().map(|row| (Bucket::of(Form::Choose, row.p.len()), row.trial())).collect();
+    let trials: Vec<_> = rows
+        .iter()
+        .map(|row| (Bucket::of(Form::Choose, row.p.len()).into(), row.trial()))
+        .collect();
     let identity = Identity {
         model: Model::Hosted { name: "fixed-1.0.0".into() },
         reading: "fixed/1".into(),
         orders: Orders::Declared,
         prior: false,
     };
-    let terms = Terms { promise: Promise::Selective, risk: Fraction(0.3), delta: Fraction(0.05) };
+    let terms = Terms {
+        promise: Promise::Selective,
+        risk: Fraction(0.3),
+        delta: Fraction(0.05),
+        sides: false,
+    };
     let gate = Gate::fit(identity, None, 0, &trials, terms, Demands::default()).unwrap();
     Report::new("Año <1> & \"más\"", Form::Choose, rows).unwrap().with_gate(gate)
 }

@@ -98,23 +98,23 @@ fn gate(report: &Report, out: &mut String) {
     let terms = gate.terms();
     let _ = write!(
         out,
-        "<h2>Gate</h2>\n<p>Risk {}, delta {}; digest {}.</p>\n<table><tr><th>bucket</th>\
+        "<h2>Gate</h2>\n<p>Risk {}, delta {}; digest {}.</p>\n<table><tr><th>cell</th>\
          <th class=\"n\">threshold</th><th class=\"n\">rows</th><th class=\"n\">pass</th>\
          <th class=\"n\">errors</th><th class=\"n\">bound</th></tr>\n",
         terms.risk.0,
         terms.delta.0,
         gate.digest()
     );
-    for (bucket, finding) in gate.buckets() {
+    for (cell, finding) in gate.cells() {
         let _ = match finding {
             Finding::Certified(c) => writeln!(
                 out,
-                "<tr><td>{bucket}</td><td class=\"n\">{:.4}</td><td class=\"n\">{}</td>\
+                "<tr><td>{cell}</td><td class=\"n\">{:.4}</td><td class=\"n\">{}</td>\
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.4}</td></tr>",
                 c.threshold.0, c.rows, c.accepted, c.errors, c.bound.0
             ),
             Finding::Refused(why) => {
-                writeln!(out, "<tr><td>{bucket}</td><td colspan=\"5\">{}</td></tr>", says(why))
+                writeln!(out, "<tr><td>{cell}</td><td colspan=\"5\">{}</td></tr>", says(why))
             }
         };
     }
