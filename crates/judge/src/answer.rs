@@ -135,6 +135,8 @@ impl Answer {
         if !sound || !mass {
             return Err(Unavailable::NotANumber);
         }
+        // A sum that is 1 but for rounding stays, so that an answer reads back to the same bits.
+        let sum = if (sum - 1.0).abs() <= 1e-12 { 1.0 } else { sum };
         let p: Vec<f64> = p.iter().map(|p| p / sum).collect();
         let best = readout::first_largest(&p).ok_or(Unavailable::NotANumber)?;
         let value = match form {
