@@ -1,4 +1,4 @@
-//! The calibration of one model as a file: canonical JSON that has one spelling and a digest.
+//! Artefacts: canonical JSON that has one spelling and a digest; the calibration of one model.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,50 @@ use crate::{
 
 /// The schema this version writes and reads.
 pub const SCHEMA: u32 = 1;
+
+/// What is kept in a file: JSON in one spelling (keys sorted, no blanks, fractions as text), with a
+/// `schema` in it. So its digest names it, and a changed byte is noticed.
+pub trait Artefact: Serialize + DeserializeOwned {
+    /// What it is, for messages.
+    const NAME: &'static str;
+
+    /// Refuses numbers that no fit gives: what is read need not be what was written.
+    fn check(&self) -> Result<(), Error>;
+
+    /// The canonical bytes.
+    fn to_bytes(&self) -> Vec<u8> {
+        canonical_bytes(self)
+    }
+
+    /// SHA-256 of the canonical bytes.
+    fn digest(&self) -> Digest {
+        sha256(&self.to_bytes())
+    }
+
+    /// Reads canonical bytes; one line break after them is allowed.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: u32,
+        }
+        let (bytes, name) = (bytes.strip_suffix(b"\n").unwrap_or(bytes), Self::NAME);
+        let head: Head = serde_json::from_slice(bytes).map_err(|e| Error::json(name, &e))?;
+        if head.schema != SCHEMA {
+            let what = format!("{name} of schema {}; this version reads {SCHEMA}", head.schema);
+            return Err(Error::new(Kind::Schema, what));
+        }
+        let read: Self = serde_json::from_slice(bytes).map_err(|e| Error::json(name, &e))?;
+        if read.to_bytes() != bytes {
+            return Err(Error::new(
+                Kind::NotCanonical,
+                format!("{name} not in its canonical form"),
+            )
+            .with_hint("it was edited or formatted; its digest would be another one"));
+        }
+        read.check()?;
+        Ok(read)
+    }
+}
 
 /// Fitted maps for one [`Identity`], by bucket and by form. Holds numbers and digests only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,48 +208,16 @@ impl Calibration {
         identity.must_be(&self.identity, "the calibration")?;
         Ok(self)
     }
-
-    /// The canonical bytes: keys sorted, no blanks, fractions as text.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        canonical_bytes(self)
-    }
-
-    /// SHA-256 of the canonical bytes.
-    pub fn digest(&self) -> Digest {
-        sha256(&self.to_bytes())
-    }
-
-    /// Reads canonical bytes; one line break after them is allowed.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Calibration, Error> {
-        let read: Calibration = from_canonical(bytes, "a calibration")?;
-        let of_buckets = read.buckets.iter().map(|(bucket, entry)| (bucket.form, entry));
-        let of_forms = read.forms.iter().map(|(form, entry)| (*form, entry));
-        of_buckets.chain(of_forms).try_for_each(|(form, entry)| entry.map.check(form))?;
-        Ok(read)
-    }
 }
 
-/// Reads canonical bytes of an artefact that has a `schema`.
-pub(crate) fn from_canonical<T>(bytes: &[u8], what: &str) -> Result<T, Error>
-where
-    T: Serialize + DeserializeOwned,
-{
-    #[derive(Deserialize)]
-    struct Head {
-        schema: u32,
+impl Artefact for Calibration {
+    const NAME: &'static str = "a calibration";
+
+    fn check(&self) -> Result<(), Error> {
+        let of_buckets = self.buckets.iter().map(|(bucket, entry)| (bucket.form, entry));
+        let of_forms = self.forms.iter().map(|(form, entry)| (*form, entry));
+        of_buckets.chain(of_forms).try_for_each(|(form, entry)| entry.map.check(form))
     }
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let head: Head = serde_json::from_slice(bytes).map_err(|e| Error::json(what, &e))?;
-    if head.schema != SCHEMA {
-        let what = format!("{what} of schema {}; this version reads {SCHEMA}", head.schema);
-        return Err(Error::new(Kind::Schema, what));
-    }
-    let read: T = serde_json::from_slice(bytes).map_err(|e| Error::json(what, &e))?;
-    if canonical_bytes(&read) != bytes {
-        return Err(Error::new(Kind::NotCanonical, format!("{what} not in its canonical form"))
-            .with_hint("it was edited or formatted; its digest would be another one"));
-    }
-    Ok(read)
 }
 
 fn only(rows: &[Row], wanted: impl Fn(&Row) -> bool) -> Vec<Row> {

@@ -10,7 +10,7 @@ mod sets;
 
 use std::collections::BTreeMap;
 
-use recinto_receipt::{Digest, canonical_bytes, sha256};
+use recinto_receipt::Digest;
 use serde::{Deserialize, Serialize};
 
 pub use cell::Cell;
@@ -23,7 +23,7 @@ pub use sets::{Score, Sets};
 
 use crate::{
     Answer, Error, Fraction, Identity, Kind, Outcome, Reason, Unavailable,
-    artefact::{SCHEMA, from_canonical},
+    artefact::{Artefact, SCHEMA},
     rows::Trial,
 };
 
@@ -73,6 +73,10 @@ impl Default for Demands {
 }
 
 impl Demands {
+    fn are_sound(&self) -> bool {
+        (0.0..=1.0).contains(&self.least_mass.0)
+    }
+
     /// What else than its confidence keeps an answer from passing.
     fn reasons(&self, answer: &Answer) -> Result<Vec<Reason>, Unavailable> {
         let (facts, least) = (answer.facts(), self.least_mass.0);
@@ -166,7 +170,7 @@ impl Gate {
             return Err(Error::new(Kind::Number, "risk and delta of a gate")
                 .with_hint("strictly between 0 and 1, such as 0.05"));
         }
-        if !(0.0..=1.0).contains(&demands.least_mass.0) {
+        if !demands.are_sound() {
             return Err(Error::new(Kind::Number, "the least mass of a gate")
                 .with_hint("between 0 and 1, such as 0.5"));
         }
@@ -235,35 +239,26 @@ impl Gate {
         }
         Ok(Outcome::Review { reasons })
     }
+}
 
-    /// The canonical bytes: keys sorted, no blanks, fractions as text.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        canonical_bytes(self)
-    }
+impl Artefact for Gate {
+    const NAME: &'static str = "a gate";
 
-    /// SHA-256 of the canonical bytes.
-    pub fn digest(&self) -> Digest {
-        sha256(&self.to_bytes())
-    }
-
-    /// Reads canonical bytes; one line break after them is allowed.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Gate, Error> {
-        let gate: Gate = from_canonical(bytes, "a gate")?;
+    fn check(&self) -> Result<(), Error> {
         let inside = |x: f64| x > 0.0 && x < 1.0;
         let sound = |finding: &Finding| match finding {
             Finding::Certified(c) => {
                 (0.0..=1.0).contains(&c.threshold.0)
                     && c.errors <= c.accepted
                     && c.accepted <= c.rows
-                    && c.bound.0 <= gate.terms.risk.0
+                    && c.bound.0 <= self.terms.risk.0
             }
             Finding::Refused(_) => true,
         };
-        let terms = inside(gate.terms.risk.0) && inside(gate.terms.delta.0);
-        let mass = (0.0..=1.0).contains(&gate.demands.least_mass.0);
-        if !terms || !mass || !gate.cells.values().all(sound) {
+        let terms = inside(self.terms.risk.0) && inside(self.terms.delta.0);
+        if !terms || !self.demands.are_sound() || !self.cells.values().all(sound) {
             return Err(Error::new(Kind::Number, "a gate whose numbers no fit gives"));
         }
-        Ok(gate)
+        Ok(())
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use recinto_receipt::Digest;
 
 use crate::{
-    Answer, Calibration, Error, Identity, Kind, Orders, Question, Questions, State, Unavailable,
+    Answer, Artefact, Calibration, Error, Identity, Kind, Orders, Question, Questions, State,
+    Unavailable,
     answer::{Facts, Truncation},
     backend::{Backend, Evidence, Reading, Shown, Usage},
     check::{Finding, Severity, check},

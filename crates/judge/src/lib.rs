@@ -46,7 +46,7 @@ mod state;
 pub mod tournament;
 
 pub use answer::{Answer, Facts, Share, Truncation, Value};
-pub use artefact::{Calibration, Entry, Figures, SCHEMA, Settings, Skipped};
+pub use artefact::{Artefact, Calibration, Entry, Figures, SCHEMA, Settings, Skipped};
 pub use backend::{Abilities, Backend, Evidence, Mock, Reading, Shown, Usage};
 pub use error::{Error, Kind};
 pub use form::{Bucket, Form, Size};

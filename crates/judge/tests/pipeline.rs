@@ -4,9 +4,10 @@ mod common;
 
 use proptest::prelude::*;
 use recinto_judge::{
-    Abilities, Answer, Backend, Bucket, Calibration, Choice, Evidence, Facts, Form, Fraction, Gate,
-    Identity, Judge, Kind, Mock, Mode, Model, Orders, Outcome, Question, Questions, Reading,
-    Reason, Row, Scored, Settings, Shown, State, Trial, Truncation, Unavailable, Usage, Value,
+    Abilities, Answer, Artefact, Backend, Bucket, Calibration, Choice, Evidence, Facts, Form,
+    Fraction, Gate, Identity, Judge, Kind, Mock, Mode, Model, Orders, Outcome, Question, Questions,
+    Reading, Reason, Row, Scored, Settings, Shown, State, Trial, Truncation, Unavailable, Usage,
+    Value,
     calibrate::Method,
     check::Readout,
     gate::{Demands, Finding, Promise, Refusal, Score, SetGate, Terms},

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use recinto_receipt::{Digest, canonical_bytes, sha256};
+use recinto_receipt::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::{Demands, Refusal, Score, Sets, bound};
 use crate::{
     Answer, Bucket, Error, Identity, Kind, Outcome, Reason, Scored, Unavailable,
-    artefact::{SCHEMA, from_canonical},
+    artefact::{Artefact, SCHEMA},
 };
 
 /// Fitted sets for each bucket. Bound to who reads and to the calibration that was applied.
@@ -83,28 +83,19 @@ impl SetGate {
         }
         Ok(Outcome::Review { reasons })
     }
+}
 
-    /// The canonical bytes: keys sorted, no blanks, fractions as text.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        canonical_bytes(self)
-    }
+impl Artefact for SetGate {
+    const NAME: &'static str = "a gate by sets";
 
-    /// SHA-256 of the canonical bytes.
-    pub fn digest(&self) -> Digest {
-        sha256(&self.to_bytes())
-    }
-
-    /// Reads canonical bytes; one line break after them is allowed.
-    pub fn from_bytes(bytes: &[u8]) -> Result<SetGate, Error> {
-        let gate: SetGate = from_canonical(bytes, "a gate by sets")?;
+    fn check(&self) -> Result<(), Error> {
         // Sums of probabilities may end a little above 1.
         let sound = |sets: &Sets| {
             (0.0..=1.0 + 1e-9).contains(&sets.quantile.0) && sets.miss.0 > 0.0 && sets.miss.0 < 1.0
         };
-        let mass = (0.0..=1.0).contains(&gate.demands.least_mass.0);
-        if !mass || !gate.buckets.values().all(sound) {
+        if !self.demands.are_sound() || !self.buckets.values().all(sound) {
             return Err(Error::new(Kind::Number, "a gate by sets whose numbers no fit gives"));
         }
-        Ok(gate)
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{BINS, Report};
 use crate::{
-    Error,
+    Artefact, Error,
     gate::{Finding, Refusal},
 };
 
