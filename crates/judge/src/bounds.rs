@@ -84,8 +84,12 @@ pub fn hoeffding_bentkus(errors: u64, n: u64, alpha: f64) -> f64 {
     hoeffding.min(bentkus).min(1.0)
 }
 
-/// The fewest rows among which `rate` of errors still has an upper bound of `risk` or less, with
-/// probability 1 − `delta`. `None` when no number of rows can: the rate is not below the risk.
+/// More rows than anybody labels. It also bounds the work: tails take some √rows steps.
+const MOST_ROWS: u64 = 1 << 24;
+
+/// About the fewest rows among which `rate` of errors still has an upper bound of `risk` or less, with
+/// probability 1 − `delta`. `None` when no number of rows can, or none that anybody labels: the
+/// rate is not below the risk, or hardly.
 pub fn rows_needed(rate: f64, risk: f64, delta: f64) -> Option<u64> {
     let sound = (0.0..1.0).contains(&rate) && rate < risk && risk < 1.0 && delta > 0.0;
     if !sound || delta >= 1.0 {
@@ -95,7 +99,7 @@ pub fn rows_needed(rate: f64, risk: f64, delta: f64) -> Option<u64> {
     let enough = |n: u64| upper_bound((rate * n as f64).ceil() as u64, n, delta) <= risk;
     let mut high = 1u64;
     while !enough(high) {
-        high = high.checked_mul(2).filter(|n| *n < 1 << 40)?;
+        high = high.checked_mul(2).filter(|n| *n <= MOST_ROWS)?;
     }
     let (mut low, mut top) = (high / 2, high);
     while top - low > 1 {

@@ -58,6 +58,10 @@ fn known_sample_sizes() {
         assert_eq!(rows_needed(rate, risk, delta), None, "{rate} {risk} {delta}");
     }
     assert_eq!(rows_needed(f64::NAN, 0.05, 0.05), None);
+    let start = std::time::Instant::now();
+    assert_eq!(rows_needed(0.05 - 1e-9, 0.05, 0.05), None, "more than anybody labels");
+    upper_bound(u64::MAX / 20, u64::MAX, 0.05);
+    assert!(start.elapsed().as_secs() < 20, "whatever the counts, it ends");
 }
 
 #[test]

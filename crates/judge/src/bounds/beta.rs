@@ -64,9 +64,9 @@ fn lower_part(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// The continued fraction 1 + d₁/(1 + d₂/(1 + …)). It takes some √max(a, b) steps; the cap is far
-/// above what counts of rows below 2⁴⁰ need.
+/// above what any number of labelled rows needs.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
-    const STEPS: u32 = 5_000_000;
+    const STEPS: u32 = 200_000;
     let away = |v: f64| if v.abs() < 1e-300 { 1e-300 } else { v };
     let (mut value, mut c, mut d) = (1.0, 1.0, 0.0);
     for step in 1..STEPS {
