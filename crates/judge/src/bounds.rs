@@ -87,8 +87,8 @@ pub fn hoeffding_bentkus(errors: u64, n: u64, alpha: f64) -> f64 {
 /// More rows than anybody labels. It also bounds the work: tails take some √rows steps.
 const MOST_ROWS: u64 = 1 << 24;
 
-/// About the fewest rows among which `rate` of errors still has an upper bound of `risk` or less, with
-/// probability 1 − `delta`. `None` when no number of rows can, or none that anybody labels: the
+/// About the fewest rows among which `rate` of errors still has an upper bound of `risk` or less,
+/// with probability 1 − `delta`. `None` when no number of rows can, or none that anybody labels: the
 /// rate is not below the risk, or hardly.
 pub fn rows_needed(rate: f64, risk: f64, delta: f64) -> Option<u64> {
     let sound = (0.0..1.0).contains(&rate) && rate < risk && risk < 1.0 && delta > 0.0;
