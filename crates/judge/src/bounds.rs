@@ -88,8 +88,8 @@ pub fn hoeffding_bentkus(errors: u64, n: u64, alpha: f64) -> f64 {
 const MOST_ROWS: u64 = 1 << 24;
 
 /// About the fewest rows among which `rate` of errors still has an upper bound of `risk` or less,
-/// with probability 1 − `delta`. `None` when no number of rows can, or none that anybody labels: the
-/// rate is not below the risk, or hardly.
+/// with probability 1 − `delta`. `None` when no number of rows can, or none that anybody labels:
+/// the rate is not below the risk, or hardly.
 pub fn rows_needed(rate: f64, risk: f64, delta: f64) -> Option<u64> {
     let sound = (0.0..1.0).contains(&rate) && rate < risk && risk < 1.0 && delta > 0.0;
     if !sound || delta >= 1.0 {
