@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The bytes of `value`. Its numbers are whole; fractions are text (see [`crate::Setting`]), so
-/// that every reader gets the same value.
-pub(crate) fn to_bytes(value: &impl Serialize) -> Vec<u8> {
+/// The bytes of `value`: JSON in UTF-8, keys sorted by their bytes, no blanks. In receipts its
+/// numbers are whole and fractions are text (see [`crate::Setting`]), so that every reader gets
+/// the same value. `value` serializes to JSON: a map with other keys than text gives `null`.
+pub fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     // Records are made of maps with text keys, so serializing them cannot fail.
     let value = serde_json::to_value(value).unwrap_or(Value::Null);
     let mut out = Vec::new();

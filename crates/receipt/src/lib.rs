@@ -11,6 +11,7 @@ mod hasher;
 mod record;
 mod setting;
 
+pub use canonical::to_bytes as canonical_bytes;
 pub use digest::Digest;
 pub use error::{Error, Kind};
 pub use hasher::{Hasher, sha256, sha256_ids, sha256_read, sha256_until};
