@@ -67,10 +67,11 @@ ODD = [0x0000, 0x8000, 0x0001, 0x83FF, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x3C00, 0
 EXPONENTS = [0, 1, 2, 3, 64, 112, 120, 126, 127, 128, 200, 253, 254, 255]
 
 
-def set_quarters(block, half):
-    """Puts the half scale of an IQ1_M block where its quarters belong."""
+def set_quarters(blocks, half):
+    """Puts the half scales (16 bits) of IQ1_M blocks where their quarters belong."""
     for i in range(4):
-        block[49 + 2 * i] = block[49 + 2 * i] & 0x0F | (half >> (4 * i) & 15) << 4
+        place = blocks[..., 49 + 2 * i]
+        place[...] = place & 0x0F | (half >> (4 * i) & 15) << 4
 
 
 def blocks(kind, rng):
@@ -111,14 +112,18 @@ def blocks(kind, rng):
 def read(kind, rng):
     """Writes the golden of one type."""
     data = blocks(kind, rng)
-    values = signs(data) if kind == Type.Q1_0 else gguf.quants.dequantize(data, kind)
-    write(kind.name.lower(), data.tobytes(), values.astype("<f4").tobytes())
+    write(kind.name.lower(), data.tobytes(), values_of(data, kind).astype("<f4").tobytes())
 
 
-def signs(data):
-    """Values of Q1_0, which the package names and does not read."""
-    scale = data[:, :2].copy().view(np.float16).astype(np.float32)
-    return np.where(np.unpackbits(data[:, 2:], axis=1, bitorder="little") == 1, scale, -scale)
+def values_of(data, kind):
+    """The values of rows of blocks."""
+    if kind != Type.Q1_0:
+        return gguf.quants.dequantize(data, kind)
+    # The package names this one and does not read it.
+    blocks = data.reshape(len(data), -1, GGML_QUANT_SIZES[kind][1])
+    scale = blocks[..., :2].copy().view(np.float16).astype(np.float32)
+    bits = np.unpackbits(blocks[..., 2:], axis=-1, bitorder="little")
+    return np.where(bits == 1, scale, -scale).reshape(len(data), -1)
 
 
 def write(name, given, wanted):

@@ -286,7 +286,11 @@ fn jobs_of_one_region_are_what_they_are_alone() {
 fn bits_are_those_of_this_revision() {
     let (first, rest) = TYPES.split_at(11);
     let (later, last) = rest.split_at(5);
-    let cases = [(first, 0xe919_3b17_b64d_0c46), (later, 0x94c1_db04_2200_1416), (last, 0x1)];
+    let cases = [
+        (first, 0xe919_3b17_b64d_0c46),
+        (later, 0x94c1_db04_2200_1416),
+        (last, 0xb6bd_a109_603f_f017),
+    ];
     for ((name, machine), (types, want)) in
         machines().iter().flat_map(|machine| cases.map(|case| (machine, case)))
     {

@@ -1,11 +1,7 @@
 //! Blocks of 256 values as whole numbers: what the types with codebooks, and those of three
 //! values, have in common.
 
-pub use crate::blocks::{
-    iq1_m::whole as iq1_m, iq1_s::whole as iq1_s, iq2_s::whole as iq2_s, iq2_xs::whole as iq2_xs,
-    iq2_xxs::whole as iq2_xxs, iq3_s::whole as iq3_s, iq3_xxs::whole as iq3_xxs,
-    tq1_0::whole as tq1_0, tq2_0::whole as tq2_0,
-};
+pub use crate::blocks::whole::*;
 
 /// A block: value `i` is `scale · scales[i / 16] · numbers[i]`.
 pub struct Whole {
