@@ -15,7 +15,7 @@ pub fn whole(block: &[u8; 54]) -> Whole {
         let mut power = 1u8;
         for _ in 0..digits {
             for byte in &block[from..from + bytes] {
-                numbers[at] = (u16::from(byte.wrapping_mul(power)) * 3 >> 8) as i8 - 1;
+                numbers[at] = ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as i8 - 1;
                 at += 1;
             }
             power = power.wrapping_mul(3);
