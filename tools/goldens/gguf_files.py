@@ -16,15 +16,19 @@ import gguf
 import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type, GGUFValueType as Kind
 
+from quants import set_quarters, values_of
+
 SEEDS = pathlib.Path("fuzz/seeds/gguf")
 GOLDENS = pathlib.Path("crates/weights/tests/golden")
 
 TYPES = [Type.F32, Type.F16, Type.BF16, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0,
          Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.Q2_K, Type.Q3_K, Type.IQ4_NL, Type.IQ4_XS,
-         Type.MXFP4]
+         Type.MXFP4, Type.IQ1_S, Type.IQ1_M, Type.IQ2_XXS, Type.IQ2_XS, Type.IQ2_S, Type.IQ3_XXS,
+         Type.IQ3_S, Type.TQ1_0, Type.TQ2_0, Type.NVFP4, Type.Q1_0]
 
 # Where the half scales of a block stand, if not at 0 and 2.
-SCALES = {Type.Q6_K: [208], Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.MXFP4: []}
+SCALES = {Type.Q6_K: [208], Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.MXFP4: [],
+          Type.IQ1_M: [], Type.TQ1_0: [52], Type.TQ2_0: [64], Type.NVFP4: []}
 
 
 def writer(name):
@@ -92,6 +96,8 @@ def tensors(alignment):
             data[:, place:place + 2] = np.frombuffer(np.float16(0.01).tobytes(), np.uint8)
         if kind == Type.MXFP4:
             data[:, 0] = 120
+        if kind == Type.IQ1_M:
+            set_quarters(data, 0x211F)
         plain = {Type.F32: np.float32, Type.F16: np.float16}.get(kind)
         if plain is not None:
             data = rng.standard_normal((2, columns)).astype(plain)
@@ -100,7 +106,7 @@ def tensors(alignment):
             if kind == Type.BF16:
                 data[:, 1::2] = 0x3F
             out.add_tensor(kind.name.lower(), data, raw_dtype=kind)
-        wanted = gguf.quants.dequantize(data, kind).reshape(-1)
+        wanted = values_of(data, kind).reshape(-1)
         golden.append({"name": kind.name.lower(), "dims": [columns, 2],
                        "first": float(wanted[0]), "last": float(wanted[-1])})
     finish(out)

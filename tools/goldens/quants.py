@@ -42,6 +42,22 @@ LATER = {
     Type.MXFP4: [],
 }
 
+# The same for those that came after these. IQ1_M has its half scale in the upper halves of four
+# words, NVFP4 four scales of a byte each.
+LAST = {
+    Type.IQ1_S: [0],
+    Type.IQ1_M: [],
+    Type.IQ2_XXS: [0],
+    Type.IQ2_XS: [0],
+    Type.IQ2_S: [0],
+    Type.IQ3_XXS: [0],
+    Type.IQ3_S: [0],
+    Type.TQ1_0: [52],
+    Type.TQ2_0: [64],
+    Type.NVFP4: [],
+    Type.Q1_0: [0],
+}
+
 # Zero, minus zero, smallest and largest subnormal, smallest and largest normal, one, minus one
 # and a bit, infinities, quiet and signalling NaN.
 ODD = [0x0000, 0x8000, 0x0001, 0x83FF, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x3C00, 0xBC01,
@@ -51,10 +67,17 @@ ODD = [0x0000, 0x8000, 0x0001, 0x83FF, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x3C00, 0
 EXPONENTS = [0, 1, 2, 3, 64, 112, 120, 126, 127, 128, 200, 253, 254, 255]
 
 
+def set_quarters(blocks, half):
+    """Puts the half scales (16 bits) of IQ1_M blocks where their quarters belong."""
+    for i in range(4):
+        place = blocks[..., 49 + 2 * i]
+        place[...] = place & 0x0F | (half >> (4 * i) & 15) << 4
+
+
 def blocks(kind, rng):
     """Odd scales first (each against each where there are two), then random bytes."""
     size = GGML_QUANT_SIZES[kind][1]
-    places = (SCALES | LATER)[kind]
+    places = (SCALES | LATER | LAST)[kind]
     out = []
     for i, scale in enumerate(ODD):
         block = rng.integers(0, 256, size, dtype=np.uint8)
@@ -63,6 +86,14 @@ def blocks(kind, rng):
             block[place:place + 2] = np.frombuffer(np.uint16(half).tobytes(), np.uint8)
         if kind == Type.MXFP4:
             block[0] = EXPONENTS[i]
+        if kind == Type.IQ1_M:
+            set_quarters(block, scale)
+        if kind == Type.NVFP4:
+            # All 256 bytes of a scale are among the blocks.
+            block = np.stack([block] * 5)
+            block[:, :4] = (np.arange(20 * i, 20 * i + 20) % 256).reshape(5, 4)
+            out.extend(block)
+            continue
         out.append(block)
     for fill in (0x00, 0xFF, 0x80, 0x7F):
         block = np.full(size, fill, dtype=np.uint8)
@@ -70,6 +101,8 @@ def blocks(kind, rng):
             block[place:place + 2] = [0x66, 0x2E]
         if kind == Type.MXFP4:
             block[0] = 0x7C
+        if kind == Type.IQ1_M:
+            set_quarters(block, 0x2E66)
         out.append(block)
     for _ in range(6):
         out.append(rng.integers(0, 256, size, dtype=np.uint8))
@@ -79,8 +112,18 @@ def blocks(kind, rng):
 def read(kind, rng):
     """Writes the golden of one type."""
     data = blocks(kind, rng)
-    values = gguf.quants.dequantize(data, kind)
-    write(kind.name.lower(), data.tobytes(), values.astype("<f4").tobytes())
+    write(kind.name.lower(), data.tobytes(), values_of(data, kind).astype("<f4").tobytes())
+
+
+def values_of(data, kind):
+    """The values of rows of blocks."""
+    if kind != Type.Q1_0:
+        return gguf.quants.dequantize(data, kind)
+    # The package names this one and does not read it.
+    blocks = data.reshape(len(data), -1, GGML_QUANT_SIZES[kind][1])
+    scale = blocks[..., :2].copy().view(np.float16).astype(np.float32)
+    bits = np.unpackbits(blocks[..., 2:], axis=-1, bitorder="little")
+    return np.where(bits == 1, scale, -scale).reshape(len(data), -1)
 
 
 def write(name, given, wanted):
@@ -118,6 +161,8 @@ def main():
     values = np.concatenate([values, np.zeros((1, 32), np.float32), ties])
     packed = gguf.quants.quantize(values, Type.MXFP4)
     write("pack_mxfp4", values.tobytes(), packed.tobytes())
+    for kind in LAST:
+        read(kind, rng)
 
 
 if __name__ == "__main__":

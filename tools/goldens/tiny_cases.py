@@ -214,6 +214,16 @@ case("llama-low-bits", "Q2_K, Q3_K, IQ4_NL, IQ4_XS and MXFP4 in one file", "llam
      kinds={"token_embd": Type.IQ4_XS, "attn_output": Type.IQ4_NL, "ffn_down": Type.MXFP4,
             "layers": [Type.Q2_K, Type.Q3_K, Type.IQ4_XS, Type.IQ4_NL, Type.MXFP4, Type.Q3_K]})
 
+case("llama-codebooks", "IQ1, IQ2, IQ3 and NVFP4 in one file", "llama", words=vocab.LLAMA3,
+     dim=256, head=16, ffn=64, tied=True, base=500000.0,
+     kinds={"token_embd": Type.IQ2_S, "attn_output": Type.NVFP4, "ffn_down": Type.NVFP4,
+            "layers": [Type.IQ3_S, Type.IQ1_S, Type.IQ2_XS, Type.IQ3_XXS, Type.IQ2_XXS,
+                       Type.IQ1_M, Type.IQ2_S]})
+case("llama-ternary", "TQ1_0, TQ2_0 and Q1_0 in one file", "llama", words=vocab.LLAMA3, dim=256,
+     head=32, ffn=128, tied=True, base=500000.0,
+     kinds={"token_embd": Type.TQ2_0, "attn_output": Type.Q1_0, "ffn_down": Type.Q1_0,
+            "layers": [Type.TQ1_0, Type.TQ2_0, Type.Q1_0]})
+
 
 def only(kind):
     """Every matrix of a tied model in one type."""

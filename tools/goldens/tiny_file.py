@@ -12,6 +12,8 @@ import gguf
 import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
 
+from quants import LAST, set_quarters, values_of
+
 
 @dataclasses.dataclass
 class Tiny:
@@ -54,7 +56,7 @@ def values(kind, data):
     """What the stored tensor means, as f32."""
     if kind == Type.F32:
         return data
-    return gguf.quants.dequantize(data, kind).astype(np.float32)
+    return values_of(data, kind).astype(np.float32)
 
 
 def random_blocks(rng, kind, rows, cols, std):
@@ -66,8 +68,20 @@ def random_blocks(rng, kind, rows, cols, std):
         spread = value * rng.uniform(0.7, 1.3, data.shape[:2])
         data[:, :, place:place + 2] = spread.astype(np.float16)[..., None].view(np.uint8)
 
-    # The scale that gives values of deviation 1, from the ranges of the packed numbers.
-    if kind == Type.Q6_K:
+    # The scale that gives values of deviation 1, from the ranges of the packed numbers; of the
+    # types that came last, from the blocks as they are drawn.
+    if kind == Type.NVFP4:
+        spread = std * rng.uniform(0.7, 1.3, (*data.shape[:2], 4)) / 2.9
+        data[:, :, :4] = gguf.quants.NVFP4.fp32_to_ue4m3(spread.astype(np.float32))
+    elif kind == Type.IQ1_M:
+        set_quarters(data, 0x3C00)
+        half = np.float16(std / values_of(data.reshape(rows, -1), kind).std())
+        set_quarters(data, int(half.view(np.uint16)))
+    elif kind in LAST:
+        place = LAST[kind][0]
+        scale(place, 1.0)
+        scale(place, std / values_of(data.reshape(rows, -1), kind).std())
+    elif kind == Type.Q6_K:
         data[:, :, 192:208] = rng.integers(-90, 91, (rows, cols // size, 16)).view(np.uint8)[
             ..., ::8]
         scale(208, std / 960)
@@ -96,7 +110,7 @@ class Weights:
         """A weight `[rows][cols]`, normal with deviation `std`, stored as `kind`."""
         # Types that the Python package reads and does not write.
         if kind in (Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.IQ4_NL,
-                    Type.IQ4_XS):
+                    Type.IQ4_XS, *LAST):
             data = random_blocks(self.rng, kind, rows, cols, std)
         else:
             data = (self.rng.standard_normal((rows, cols)) * std).astype(np.float32)

@@ -30,6 +30,8 @@ const CASES: &[&str] = &[
     "llama-low-bits",
     "llama-q2_k",
     "llama-mxfp4",
+    "llama-codebooks",
+    "llama-ternary",
     "qwen2-plain",
     "qwen2-tied",
     "qwen2-yarn",

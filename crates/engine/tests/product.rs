@@ -107,7 +107,15 @@ fn everywhere(path: &Path, prompt: &[u32], levels: &[Level]) -> Digest {
 fn tiny_models_of_every_architecture() {
     let levels: Vec<Level> = Kernels::available().iter().map(|k| k.level()).collect();
     let tiny = folder().join("tiny");
-    for name in ["llama-quant", "qwen2-quant", "qwen3-quant", "gemma3-quant", "llama-low-bits"] {
+    for name in [
+        "llama-quant",
+        "qwen2-quant",
+        "qwen3-quant",
+        "gemma3-quant",
+        "llama-low-bits",
+        "llama-codebooks",
+        "llama-ternary",
+    ] {
         let prompt = ids(&record(&tiny.join(format!("{name}.json")))["ids"]);
         everywhere(&tiny.join(format!("{name}.gguf")), &prompt, &levels);
     }

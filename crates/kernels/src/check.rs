@@ -42,7 +42,7 @@ pub(crate) fn agrees(table: &Table) -> bool {
         // Many positions of few blocks, and one of so many that a level's longest step is used.
         let (few, many) = match row.dtype.layout().form {
             Form::F32 => (37, 37),
-            Form::A32 => (2 * 32, 9 * 32),
+            Form::A32 => (2 * row.values, 9 * row.values),
             Form::B256 => (256, 5 * 256),
         };
         products_agree(table, slow, row.dtype, few, N, &mut bytes)
@@ -61,8 +61,12 @@ fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
     let mut all: Vec<u8> =
         (0..TILE * cols / layout.values * layout.bytes).map(|_| bytes.next() as u8).collect();
     let scales: &[usize] = match dtype {
-        DType::F32 | DType::F16 | DType::BF16 | DType::MXFP4 => &[],
+        DType::F32 | DType::F16 | DType::BF16 | DType::MXFP4 | DType::NVFP4 | DType::IQ1M => &[],
         DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4NL | DType::IQ4XS => &[0],
+        DType::IQ2XXS | DType::IQ2XS | DType::IQ2S | DType::IQ3XXS | DType::IQ3S => &[0],
+        DType::IQ1S | DType::Q1_0 => &[0],
+        DType::TQ1_0 => &[52],
+        DType::TQ2_0 => &[64],
         DType::Q4_1 | DType::Q5_1 | DType::Q4K | DType::Q5K => &[0, 2],
         DType::Q2K => &[80, 82],
         DType::Q3K => &[108],
@@ -74,6 +78,10 @@ fn weights(dtype: DType, cols: usize, bytes: &mut Bytes) -> Vec<u8> {
         }
         if dtype == DType::MXFP4 {
             block[0] = block[0] & 7 | 112; // 2⁻¹⁶ … 2⁻⁹
+        }
+        if dtype == DType::IQ1M {
+            // The upper quarters of the half scale: its exponent.
+            (block[53], block[55]) = (block[53] | 0xc0, block[55] & 0x9f);
         }
     }
     all
@@ -89,7 +97,11 @@ fn products_agree(
     bytes: &mut Bytes,
 ) -> bool {
     let form = dtype.layout().form;
-    let blocks = cols / dtype.layout().values;
+    let blocks = match form {
+        Form::F32 => cols,
+        Form::A32 => cols / 32,
+        Form::B256 => cols / 256,
+    };
     let mut x = bytes.values(n * cols);
     x[..cols].fill(1.0); // the largest sums
     let (mut q, mut d) = (vec![0; n * cols], vec![0.0; n * blocks]);

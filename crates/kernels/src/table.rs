@@ -95,6 +95,17 @@ macro_rules! table {
             pub iq4_nl: Linear,
             pub iq4_xs: Linear,
             pub mxfp4: Linear,
+            pub iq1_s: Linear,
+            pub iq1_m: Linear,
+            pub iq2_xxs: Linear,
+            pub iq2_xs: Linear,
+            pub iq2_s: Linear,
+            pub iq3_xxs: Linear,
+            pub iq3_s: Linear,
+            pub tq1_0: Linear,
+            pub tq2_0: Linear,
+            pub nvfp4: Linear,
+            pub q1_0: Linear,
             /// Products over interleaved groups.
             pub interleaved: fn(DType) -> Interleaved,
             $($(#[$doc])* pub $name: unsafe fn($($type),*) $(-> $ret)?,)*
@@ -192,6 +203,17 @@ impl Table {
             DType::IQ4NL => &self.iq4_nl,
             DType::IQ4XS => &self.iq4_xs,
             DType::MXFP4 => &self.mxfp4,
+            DType::IQ1S => &self.iq1_s,
+            DType::IQ1M => &self.iq1_m,
+            DType::IQ2XXS => &self.iq2_xxs,
+            DType::IQ2XS => &self.iq2_xs,
+            DType::IQ2S => &self.iq2_s,
+            DType::IQ3XXS => &self.iq3_xxs,
+            DType::IQ3S => &self.iq3_s,
+            DType::TQ1_0 => &self.tq1_0,
+            DType::TQ2_0 => &self.tq2_0,
+            DType::NVFP4 => &self.nvfp4,
+            DType::Q1_0 => &self.q1_0,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod avx2;
 mod avx2_attend;
+mod avx2_codebook;
 mod avx2_dot;
 mod avx2_dot256;
 mod avx2_float;
@@ -12,9 +13,12 @@ mod avx2_gemm;
 mod avx2_gemm256;
 mod avx2_lanes;
 mod avx2_panel;
+mod avx2_panel_codebook;
 mod avx2_panel_more;
+mod avx2_quarters;
 mod avx2_sixteen;
 mod avx2_table;
+mod avx2_ternary;
 mod avx2_twos;
 mod avx2_words;
 mod avx512;

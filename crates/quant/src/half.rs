@@ -60,3 +60,14 @@ pub fn half_exponent_to_f32(byte: u8) -> f32 {
         byte => f32::from_bits((byte - 1) << 23),
     }
 }
+
+/// Half of the scale that NVFP4 stores as a float without a sign: four exponent bits that count
+/// from 2⁻⁷, three fraction bits; exact. The byte 127, NaN to the format's authors, is 0 here as in
+/// other readers of GGUF; the top bit is not looked at otherwise.
+pub fn half_e4m3_to_f32(byte: u8) -> f32 {
+    if byte == 0x7f {
+        return 0.0;
+    }
+    // The bits of an f32 2¹¹⁹ times too small, subnormal where the stored one is.
+    f32::from_bits(u32::from(byte & 0x7f) << 20) * f32::from_bits((119 + 127) << 23)
+}

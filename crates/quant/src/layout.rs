@@ -79,41 +79,82 @@ layouts! {
     Q5K = 13, "q5_k", 256, 176, B256, q5_k, None;
     /// 6 bits in groups of 16 with 8-bit scales, 256 values.
     Q6K = 14, "q6_k", 256, 210, B256, q6_k, None;
+    /// 2.06 bits: indices into a codebook, signs, 4-bit scales of 32, 256 values.
+    IQ2XXS = 16, "iq2_xxs", 256, 66, B256, iq2_xxs, None;
+    /// 2.31 bits: a larger codebook, 4-bit scales of 16, 256 values.
+    IQ2XS = 17, "iq2_xs", 256, 74, B256, iq2_xs, None;
+    /// 3.06 bits: indices into a codebook, signs, 4-bit scales of 32, 256 values.
+    IQ3XXS = 18, "iq3_xxs", 256, 98, B256, iq3_xxs, None;
+    /// 1.56 bits: indices into a codebook, 3-bit scales of 32, 256 values.
+    IQ1S = 19, "iq1_s", 256, 50, B256, iq1_s, None;
     /// 4 bits into a table of 16 numbers, one scale for 32 values.
     IQ4NL = 20, "iq4_nl", 32, 18, A32, iq4_nl, None;
+    /// 3.44 bits: a larger codebook, all signs, 4-bit scales of 32, 256 values.
+    IQ3S = 21, "iq3_s", 256, 110, B256, iq3_s, None;
+    /// 2.56 bits: the largest codebook, all signs, 4-bit scales of 16, 256 values.
+    IQ2S = 22, "iq2_s", 256, 82, B256, iq2_s, None;
     /// 4 bits into the same table, in groups of 32 with 6-bit scales, 256 values.
     IQ4XS = 23, "iq4_xs", 256, 136, B256, iq4_xs, None;
+    /// 1.75 bits: the codebook of IQ1_S, 3-bit scales of 16, 256 values.
+    IQ1M = 29, "iq1_m", 256, 56, B256, iq1_m, None;
     /// 16-bit brain float.
     BF16 = 30, "bf16", 1, 2, F32, bf16, Some(blocks::bf16::pack);
+    /// Three values in digits of base three, one scale for 256 values.
+    TQ1_0 = 34, "tq1_0", 256, 54, B256, tq1_0, None;
+    /// Three values in pairs of bits, one scale for 256 values.
+    TQ2_0 = 35, "tq2_0", 256, 66, B256, tq2_0, None;
     /// 4-bit floats, one power of two for 32 values.
     MXFP4 = 39, "mxfp4", 32, 17, A32, mxfp4, Some(blocks::mxfp4::pack);
+    /// 4-bit floats, an 8-bit float for 16 values, 64 values.
+    NVFP4 = 40, "nvfp4", 64, 36, A32, nvfp4, None;
+    /// One bit, one scale for 128 values.
+    Q1_0 = 41, "q1_0", 128, 18, A32, q1_0, None;
 }
 
-/// Storage types of GGUF that are known by name only.
-const FOREIGN: &[(u32, &str)] = &[
-    (9, "q8_1"),
-    (15, "q8_k"),
-    (16, "iq2_xxs"),
-    (17, "iq2_xs"),
-    (18, "iq3_xxs"),
-    (19, "iq1_s"),
-    (21, "iq3_s"),
-    (22, "iq2_s"),
-    (24, "i8"),
-    (25, "i16"),
-    (26, "i32"),
-    (27, "i64"),
-    (28, "f64"),
-    (29, "iq1_m"),
-    (34, "tq1_0"),
-    (35, "tq2_0"),
-    (40, "nvfp4"),
-    (41, "q1_0"),
-];
+/// A storage type that GGUF has or had and this engine does not read.
+pub struct Foreign {
+    /// The number GGUF uses for it.
+    pub id: u32,
+    /// Lower-case name.
+    pub name: &'static str,
+    /// Why not, and what to do, where there is something.
+    pub why: &'static str,
+}
 
-/// The name of a storage type that GGUF has and this engine does not read, for error texts.
-pub fn foreign_name(id: u32) -> Option<&'static str> {
-    FOREIGN.iter().find(|row| row.0 == id).map(|row| row.1)
+const STEP: &str = "it is for steps of a computation, not for weights";
+const WHOLE: &str = "whole numbers are no weights";
+const WIDE: &str = "convert the model with its 64-bit floats as f32";
+const GONE: &str = "it is no longer in the format; convert the model again";
+const NEW: &str = "it is newer than this engine";
+
+macro_rules! foreign {
+    ($($id:literal $name:literal $why:ident,)*) => {
+        &[$(Foreign { id: $id, name: $name, why: $why },)*]
+    };
+}
+
+const FOREIGN: &[Foreign] = foreign! {
+    4 "q4_2" GONE,
+    5 "q4_3" GONE,
+    9 "q8_1" STEP,
+    15 "q8_k" STEP,
+    24 "i8" WHOLE,
+    25 "i16" WHOLE,
+    26 "i32" WHOLE,
+    27 "i64" WHOLE,
+    28 "f64" WIDE,
+    31 "q4_0_4_4" GONE,
+    32 "q4_0_4_8" GONE,
+    33 "q4_0_8_8" GONE,
+    36 "iq4_nl_4_4" GONE,
+    37 "iq4_nl_4_8" GONE,
+    38 "iq4_nl_8_8" GONE,
+    42 "q2_0" NEW,
+};
+
+/// The storage type with GGUF's number `id`, if it is known by name only; for error texts.
+pub fn foreign(id: u32) -> Option<&'static Foreign> {
+    FOREIGN.iter().find(|row| row.id == id)
 }
 
 impl DType {

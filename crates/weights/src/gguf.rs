@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use recinto_quant::{DType, foreign_name};
+use recinto_quant::{DType, foreign};
 
 use crate::{Element, Error, Kind, TensorInfo, file::index, reader::Reader};
 
@@ -242,8 +242,11 @@ fn tensor(reader: &mut Reader<'_>) -> Result<(TensorInfo, u64, u64), Error> {
     }
     let id = reader.u32(&what)?;
     let Some(dtype) = DType::from_id(id) else {
-        let text = match foreign_name(id) {
-            Some(name) => format!("storage type {name} ({id}) is not read by this engine"),
+        let text = match foreign(id) {
+            Some(row) => {
+                let (name, why) = (row.name, row.why);
+                format!("storage type {name} ({id}) is not read by this engine: {why}")
+            }
             None => format!("storage type {id} is not known to this engine"),
         };
         return bad(Kind::Unsupported, text);

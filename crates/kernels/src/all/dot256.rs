@@ -1,5 +1,6 @@
 //! Products with blocks of 256 values: sub-scales are applied in integers, floats once a block.
 
+use recinto_quant::whole::{self, Whole};
 use recinto_quant::{IQ4_NUMBERS, f16_to_f32};
 
 use super::dot::half_bytes;
@@ -175,3 +176,34 @@ blocks!(IQ4_XS, dot_iq4_xs, gemm_iq4_xs, 136, |block, q, d, _, acc| {
     let scale = f16_to_f32(half_bytes(block, 0)) * d;
     (looked_up(block, q) as f32).mul_add(scale, acc)
 });
+
+/// A block that is read as whole numbers, with scales of 16 values each.
+#[inline(always)]
+fn whole_numbers(w: &Whole, q: &[i8; 256], d: f32, acc: f32) -> f32 {
+    let groups = w.numbers.as_chunks::<16>().0.iter().zip(q.as_chunks::<16>().0);
+    let sums = groups.zip(w.scales).map(|((w, q), scale)| {
+        let products = w.iter().zip(q).map(|(w, q)| i32::from(*w) * i32::from(*q));
+        i32::from(scale) * products.sum::<i32>()
+    });
+    (sums.sum::<i32>() as f32).mul_add(w.scale * d, acc)
+}
+
+macro_rules! wholes {
+    ($($table:ident, $dot:ident, $gemm:ident, $bytes:literal, $whole:ident;)*) => {$(
+        blocks!($table, $dot, $gemm, $bytes, |block, q, d, _, acc| {
+            whole_numbers(&whole::$whole(block), q, d, acc)
+        });
+    )*};
+}
+
+wholes! {
+    IQ1_S, dot_iq1_s, gemm_iq1_s, 50, iq1_s;
+    IQ1_M, dot_iq1_m, gemm_iq1_m, 56, iq1_m;
+    IQ2_XXS, dot_iq2_xxs, gemm_iq2_xxs, 66, iq2_xxs;
+    IQ2_XS, dot_iq2_xs, gemm_iq2_xs, 74, iq2_xs;
+    IQ2_S, dot_iq2_s, gemm_iq2_s, 82, iq2_s;
+    IQ3_XXS, dot_iq3_xxs, gemm_iq3_xxs, 98, iq3_xxs;
+    IQ3_S, dot_iq3_s, gemm_iq3_s, 110, iq3_s;
+    TQ1_0, dot_tq1_0, gemm_tq1_0, 54, tq1_0;
+    TQ2_0, dot_tq2_0, gemm_tq2_0, 66, tq2_0;
+}

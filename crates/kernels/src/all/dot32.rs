@@ -1,6 +1,8 @@
 //! Products with blocks of 32 values: exact integers inside a block, four accumulators across.
 
-use recinto_quant::{IQ4_NUMBERS, MXFP4_NUMBERS, f16_to_f32, half_exponent_to_f32};
+use recinto_quant::{
+    IQ4_NUMBERS, MXFP4_NUMBERS, f16_to_f32, half_e4m3_to_f32, half_exponent_to_f32,
+};
 
 use super::dot::half_bytes;
 use crate::acts::Acts;
@@ -97,4 +99,61 @@ blocks!(
     |b, q| looked_up(&b[1..], q, &MXFP4_NUMBERS),
     None,
     |b| half_exponent_to_f32(b[0])
+);
+
+/// A dtype whose blocks have four parts of `$values` values with a sum of their own, one for each
+/// accumulator. `$sum` and `$scale` give those of part `g`.
+macro_rules! quarters {
+    (
+        $table:ident, $dot:ident, $gemm:ident, $bytes:literal, $values:literal, $sum:expr,
+        $scale:expr
+    ) => {
+        fn $dot(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
+            let sum: fn(&[u8; $bytes], usize, &[i8; $values]) -> i32 = $sum;
+            let scale: fn(&[u8; $bytes], usize) -> f32 = $scale;
+            for (row, out) in rows.chunks_exact(stride).zip(out) {
+                let mut acc = [0f32; 4];
+                let parts = a.q.as_chunks::<$values>().0.as_chunks::<4>().0;
+                for (b, (block, qs)) in row.as_chunks::<$bytes>().0.iter().zip(parts).enumerate() {
+                    for (g, (acc, q)) in acc.iter_mut().zip(qs).enumerate() {
+                        let d = a.d[(4 * b + g) * $values / 32];
+                        *acc = (sum(block, g, q) as f32).mul_add(scale(block, g) * d, *acc);
+                    }
+                }
+                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+            }
+        }
+        super::dot::by_dots!($gemm, $dot);
+        pub(crate) const $table: Linear = Linear { dot: $dot, gemm: $gemm };
+    };
+}
+
+quarters!(
+    NVFP4,
+    dot_nvfp4,
+    gemm_nvfp4,
+    36,
+    16,
+    |b, g, q| {
+        let number = |nibble: u8| i32::from(MXFP4_NUMBERS[usize::from(nibble)]);
+        let bytes = b[4 + 8 * g..][..8].iter().enumerate();
+        let two = |(i, byte): (usize, &u8)| {
+            number(byte & 15) * i32::from(q[i]) + number(byte >> 4) * i32::from(q[i + 8])
+        };
+        bytes.map(two).sum()
+    },
+    |b, g| half_e4m3_to_f32(b[g])
+);
+quarters!(
+    Q1_0,
+    dot_q1_0,
+    gemm_q1_0,
+    18,
+    32,
+    |b, g, q| {
+        let bit = |i: usize| b[2 + 4 * g + i / 8] >> (i % 8) & 1;
+        let signed = |(i, q): (usize, &i8)| i32::from(*q) * (2 * i32::from(bit(i)) - 1);
+        q.iter().enumerate().map(signed).sum()
+    },
+    |b, _| f16_to_f32(half_bytes(b, 0))
 );

@@ -2,8 +2,8 @@
 
 use super::wide::widened;
 use super::{
-    avx2_attend, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256, avx2_sixteen,
-    avx2_table, avx2_twos, avx2_words,
+    avx2_attend, avx2_codebook, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256,
+    avx2_quarters, avx2_sixteen, avx2_table, avx2_ternary, avx2_twos, avx2_words,
 };
 use crate::level::Level;
 use crate::table::{Linear, Table};
@@ -31,6 +31,17 @@ pub(super) const TABLE: Table = Table {
     iq4_nl: Linear { dot: avx2_table::dot_iq4_nl, gemm: avx2_gemm::gemm_iq4_nl },
     iq4_xs: Linear { dot: avx2_table::dot_iq4_xs, gemm: avx2_gemm256::gemm_iq4_xs },
     mxfp4: Linear { dot: avx2_table::dot_mxfp4, gemm: avx2_gemm::gemm_mxfp4 },
+    iq1_s: Linear { dot: avx2_codebook::dot_iq1_s, gemm: avx2_gemm256::gemm_iq1_s },
+    iq1_m: Linear { dot: avx2_codebook::dot_iq1_m, gemm: avx2_gemm256::gemm_iq1_m },
+    iq2_xxs: Linear { dot: avx2_codebook::dot_iq2_xxs, gemm: avx2_gemm256::gemm_iq2_xxs },
+    iq2_xs: Linear { dot: avx2_codebook::dot_iq2_xs, gemm: avx2_gemm256::gemm_iq2_xs },
+    iq2_s: Linear { dot: avx2_codebook::dot_iq2_s, gemm: avx2_gemm256::gemm_iq2_s },
+    iq3_xxs: Linear { dot: avx2_codebook::dot_iq3_xxs, gemm: avx2_gemm256::gemm_iq3_xxs },
+    iq3_s: Linear { dot: avx2_codebook::dot_iq3_s, gemm: avx2_gemm256::gemm_iq3_s },
+    tq1_0: Linear { dot: avx2_ternary::dot_tq1_0, gemm: avx2_gemm256::gemm_tq1_0 },
+    tq2_0: Linear { dot: avx2_ternary::dot_tq2_0, gemm: avx2_gemm256::gemm_tq2_0 },
+    nvfp4: Linear { dot: avx2_quarters::dot_nvfp4, gemm: avx2_quarters::gemm_nvfp4 },
+    q1_0: Linear { dot: avx2_quarters::dot_q1_0, gemm: avx2_gemm::gemm_q1_0 },
     interleaved: avx2_sixteen::products,
     quantize_a32,
     quantize_b256,

@@ -166,4 +166,4 @@ row_dots! { "avx2,fma,f16c", 256 with minima:
     dot_q4_k = 144, both::<false>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
     dot_q5_k = 176, both::<true>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
 }
-row_dots! { "avx2,fma,f16c", 256: dot_q6_k = 210, 3, six, halves, 208; }
+row_dots! { "avx2,fma,f16c", 256: dot_q6_k = 210, 3, six, [halves, half], 208; }

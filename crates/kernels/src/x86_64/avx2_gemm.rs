@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
-use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4};
+use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4, panel_q1_0};
 use super::panel_gemm::panel_products;
 use super::wide::each;
 use super::{avx2_sixteen, avx2_words};
@@ -433,4 +433,5 @@ panel_products! { "avx2,fma,f16c", 4, positions:
     sixteen_q8_0 = avx2_sixteen::panel_q8_0, LINES32, <1, { -1 }, false>;
     gemm_iq4_nl = panel_iq4_nl, LINES32, <1, { -1 }, false>;
     gemm_mxfp4 = panel_mxfp4, LINES32, <4, 4, false>;
+    gemm_q1_0 = panel_q1_0, LINES32, <8, 3, false>;
 }

@@ -11,11 +11,15 @@
 //! | 0 … 3 (Q2_K) | 2 · 3 · 127 = 762 | 4 | 3048 | 3 · 127 · 15 · 256 < 2³¹ |
 //! | 0 … 7 (Q3_K) | 2 · 7 · 127 = 1778 | 4 | 7112 | 7 · 127 · 32 · 256 < 2³¹ |
 //! | −127 … 113 (IQ4_XS) | 2 · 127 · 127 = 32258 | 1 | 32258 | 127 · 127 · 32 · 256 < 2³¹ |
+//! | −62 … 62 (IQ2, IQ3_XXS) | 2 · 62 · 127 = 15748 | 1 | 15748 | 62 · 127 · 31 · 256 < 2³¹ |
+//! | 1 … 31 (IQ3_S), 7 … 25 (IQ1) | 7874 | 4 | 31496 | 31 · 127 · 31 · 256 < 2³¹ |
+//! | 3 … 6 (TQ1_0, TQ2_0) | 2 · 6 · 127 = 1524 | 8 | 12192 | 6 · 127 · 256 < 2³¹ |
 
 use std::arch::x86_64::*;
 
 use super::avx2_gemm::{Places, put_values};
 use super::avx2_panel::*;
+use super::avx2_panel_codebook::*;
 use super::avx2_panel_more::*;
 use super::panel_gemm::panel_products;
 use super::wide::each;
@@ -129,4 +133,13 @@ panel_products! { "avx2,fma,f16c", 4, positions:
     gemm_q2_k = panel_q2_k, MINIMA16, <4, 16, 0, true, MINIMA16>;
     gemm_q3_k = panel_q3_k, GROUPS16, <4, 16, 2, false, GROUPS16>;
     gemm_iq4_xs = panel_iq4_xs, SIGNED32, <1, 8, 0, false, SIGNED32>;
+    gemm_iq1_s = panel_iq1_s, SIGNED32, <4, 8, 4, false, SIGNED32>;
+    gemm_iq1_m = panel_iq1_m, GROUPS16, <4, 16, 4, false, GROUPS16>;
+    gemm_iq2_xxs = panel_iq2_xxs, SIGNED32, <1, 8, 0, false, SIGNED32>;
+    gemm_iq2_xs = panel_iq2_xs, GROUPS16, <1, 16, 0, false, GROUPS16>;
+    gemm_iq2_s = panel_iq2_s, GROUPS16, <1, 16, 0, false, GROUPS16>;
+    gemm_iq3_xxs = panel_iq3_xxs, SIGNED32, <1, 8, 0, false, SIGNED32>;
+    gemm_iq3_s = panel_iq3_s, SIGNED32, <4, 8, 4, false, SIGNED32>;
+    gemm_tq1_0 = panel_tq1_0, SIGNED32, <8, 8, 2, false, SIGNED32>;
+    gemm_tq2_0 = panel_tq2_0, SIGNED32, <8, 8, 2, false, SIGNED32>;
 }

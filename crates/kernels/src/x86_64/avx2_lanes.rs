@@ -114,16 +114,22 @@ pub(super) fn nibbles(x: &[u8; 16]) -> __m256i {
     _mm256_and_si256(both, _mm256_set1_epi8(15))
 }
 
+/// Bit `i` of a word in all bits of byte `i`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn bits(word: u32) -> __m256i {
+    let word = _mm256_set1_epi32(word as i32);
+    let spread =
+        _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
+    let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201u64 as i64);
+    _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(word, spread), bit), bit)
+}
+
 /// Bit `i` of a word as 16 in byte `i`.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn fifths(x: &[u8; 4]) -> __m256i {
-    let word = _mm256_set1_epi32(i32::from_le_bytes(*x));
-    let spread =
-        _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
-    let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201u64 as i64);
-    let chosen = _mm256_and_si256(_mm256_shuffle_epi8(word, spread), bit);
-    _mm256_and_si256(_mm256_cmpeq_epi8(chosen, bit), _mm256_set1_epi8(16))
+    _mm256_and_si256(bits(u32::from_le_bytes(*x)), _mm256_set1_epi8(16))
 }
 
 /// Q4_0 and Q4_1 from the block's nibbles at `AT`.

@@ -7,13 +7,15 @@ use recinto_quant::half_exponent_to_f32;
 
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
+use super::avx2_quarters::{nv4, ones, scale};
 use super::avx2_table::{iq4, mx4, scales_xs};
 use super::avx2_twos::{numbers_2, numbers_3, scale_min_2, scales_3};
 use crate::scratch::Line;
 
-/// A panel of 32-blocks: lines 0–7 numbers, 8 scales.
+/// A panel of 32-blocks: lines 0–7 numbers, 8 scales, 9 second scales where there are any. A block
+/// has `$parts` times 32 values; closures take it and which part is asked for.
 macro_rules! panel32 {
-    ($name:ident, $bytes:literal, $numbers:expr, $scale:expr) => {
+    ($name:ident, $bytes:literal, $parts:literal, $numbers:expr, [$($scale:expr),*]) => {
         #[target_feature(enable = "avx2,fma,f16c")]
         pub(super) fn $name(rows: &[u8], stride: usize, lines: &mut [Line]) {
             let last = rows.len() / stride - 1;
@@ -23,10 +25,14 @@ macro_rules! panel32 {
                     rows[r * stride..(r + 1) * stride].as_chunks().0
                 });
                 for (b, lines) in lines.as_chunks_mut::<LINES32>().0.iter_mut().enumerate() {
+                    let (b, part) = (b / $parts, b % $parts);
                     let mut numbers = [_mm256_setzero_si256(); 8];
                     for i in 0..8 {
-                        numbers[i] = $numbers(&rows[i][b]);
-                        put_row(&mut lines[8], h * 8 + i, $scale(&rows[i][b]).to_bits());
+                        numbers[i] = $numbers(&rows[i][b], part);
+                        let scales = [$($scale(&rows[i][b], part)),*];
+                        for (line, scale) in lines[8..].iter_mut().zip(scales) {
+                            put_row(line, h * 8 + i, scale.to_bits());
+                        }
                     }
                     for (line, x) in lines.iter_mut().zip(turn(numbers)) {
                         put(line, h, x);
@@ -37,20 +43,47 @@ macro_rules! panel32 {
     };
 }
 
-panel32!(panel_iq4_nl, 18, |b: &[u8; 18]| iq4(part(b, 2)), |b: &[u8; 18]| half(b, 0));
+panel32!(
+    panel_iq4_nl,
+    18,
+    1,
+    |b: &[u8; 18], _: usize| iq4(part(b, 2)),
+    [|b: &[u8; 18], _: usize| half(b, 0)]
+);
 // 16 is taken off with the activations' sum, as for Q5_0.
-panel32!(panel_mxfp4, 17, |b: &[u8; 17]| mx4(b), |b: &[u8; 17]| half_exponent_to_f32(b[0]));
+panel32!(
+    panel_mxfp4,
+    17,
+    1,
+    |b: &[u8; 17], _: usize| mx4(b),
+    [|b: &[u8; 17], _: usize| half_exponent_to_f32(b[0])]
+);
+panel32!(
+    panel_nvfp4,
+    36,
+    2,
+    |b: &[u8; 36], i: usize| nv4(b, i),
+    [|b: &[u8; 36], i: usize| scale(b, 2 * i), |b: &[u8; 36], i: usize| scale(b, 2 * i + 1)]
+);
+// 7 and 9; 8 is taken off as for Q4_0.
+panel32!(
+    panel_q1_0,
+    18,
+    4,
+    |b: &[u8; 18], i: usize| _mm256_add_epi8(ones(b, i), _mm256_set1_epi8(8)),
+    [|b: &[u8; 18], _: usize| half(b, 0)]
+);
 
 /// Lines of Q2_K: sixteen groups, sixteen minima.
 pub(super) const MINIMA16: usize = 64 + 16 + 8 + 2;
-/// Lines of IQ4_XS: eight groups of signed numbers; a level that turns them into unsigned ones by adding
-/// 128 weighs that with the same scales.
+/// Lines of IQ4_XS: eight groups of signed numbers; a level that turns them into unsigned ones by
+/// adding 128 weighs that with the same scales. Numbers with another offset stand so too.
 pub(super) const SIGNED32: usize = 64 + 8 + 4 + 1;
 
 /// Sixteen bytes as signed numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bytes(x: __m128i) -> [i8; 16] {
+pub(super) fn bytes(x: __m128i) -> [i8; 16] {
     let halves = [_mm_cvtsi128_si64(x), _mm_extract_epi64::<1>(x)];
     let mut all = [0; 16];
     for (all, half) in all.as_chunks_mut::<8>().0.iter_mut().zip(halves) {
@@ -61,7 +94,7 @@ fn bytes(x: __m128i) -> [i8; 16] {
 
 /// Row `r` of the lines of scales, each twice, and of the lines of what sums are weighed with.
 #[inline]
-fn put_scales(scales: &[i8], weights: &[i8], lines: &mut [Line], r: usize) {
+pub(super) fn put_scales(scales: &[i8], weights: &[i8], lines: &mut [Line], r: usize) {
     for (line, s) in lines.iter_mut().zip(scales) {
         put_row(line, r, pair(i16::from(*s), i16::from(*s)));
     }

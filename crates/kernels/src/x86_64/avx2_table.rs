@@ -11,7 +11,7 @@ use super::row_dots::{AHEAD, row_dots};
 use crate::acts::{Acts, SUMS};
 
 /// A table as bytes, its numbers raised by `by`.
-const fn raised(numbers: &[i8; 16], by: i8) -> [u8; 16] {
+pub(super) const fn raised(numbers: &[i8; 16], by: i8) -> [u8; 16] {
     let mut bytes = [0; 16];
     let mut i = 0;
     while i < 16 {
@@ -21,11 +21,11 @@ const fn raised(numbers: &[i8; 16], by: i8) -> [u8; 16] {
     bytes
 }
 
-/// The numbers of 16 bytes of nibbles: those of the low ones, then those of the high ones.
+/// The numbers of nibbles.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn look_up(table: &[u8; 16], x: &[u8; 16]) -> __m256i {
-    _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load16(table)), nibbles(x))
+pub(super) fn look_up(table: &[u8; 16], nibbles: __m256i) -> __m256i {
+    _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load16(table)), nibbles)
 }
 
 /// The signed numbers of IQ4_NL and of a group of IQ4_XS.
@@ -33,7 +33,7 @@ fn look_up(table: &[u8; 16], x: &[u8; 16]) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn iq4(x: &[u8; 16]) -> __m256i {
     const TABLE: [u8; 16] = raised(&IQ4_NUMBERS, 0);
-    look_up(&TABLE, x)
+    look_up(&TABLE, nibbles(x))
 }
 
 /// The numbers of MXFP4 plus 16: from 4 to 28.
@@ -41,14 +41,14 @@ pub(super) fn iq4(x: &[u8; 16]) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn mx4(block: &[u8; 17]) -> __m256i {
     const TABLE: [u8; 16] = raised(&MXFP4_NUMBERS, 16);
-    look_up(&TABLE, part(block, 1))
+    look_up(&TABLE, nibbles(part(block, 1)))
 }
 
 /// Sixteen sums of two products of signed `w` and `q`, as |w| · (q with the sign of w): |w| ≤ 127,
 /// so a pair is at most 2 · 127 · 127 = 32258.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn pairs(w: __m256i, q: __m256i) -> __m256i {
+pub(super) fn pairs(w: __m256i, q: __m256i) -> __m256i {
     _mm256_maddubs_epi16(_mm256_sign_epi8(w, w), _mm256_sign_epi8(q, w))
 }
 
@@ -124,5 +124,5 @@ fn sums_xs(block: &[u8; 136], q: &[i8; 256]) -> __m256i {
 }
 
 row_dots! { "avx2,fma,f16c", 256:
-    dot_iq4_xs = 136, 2, |b, q, _: &[i16; SUMS]| sums_xs(b, q), halves, 0;
+    dot_iq4_xs = 136, 2, |b, q, _: &[i16; SUMS]| sums_xs(b, q), [halves, half], 0;
 }

@@ -11,7 +11,7 @@ use crate::acts::{Acts, SUMS};
 /// 64 bytes of pairs as eight groups of 32 numbers 0 … 3.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn twos(bytes: &[u8; 64]) -> [__m256i; 8] {
+pub(super) fn twos(bytes: &[u8; 64]) -> [__m256i; 8] {
     let (a, b) = (load(part(bytes, 0)), load(part(bytes, 32)));
     let low = |x| _mm256_and_si256(x, _mm256_set1_epi8(3));
     [
@@ -73,19 +73,25 @@ pub(super) fn scales_3(block: &[u8; 110]) -> __m128i {
     _mm_sub_epi8(_mm_set_epi64x(last as i64, first as i64), _mm_set1_epi8(32))
 }
 
-/// Partial sums of numbers times activations times the scales of 16 values each. A pair is at most
-/// 2 · 7 · 127 = 1778.
+/// Sixteen bytes as 16-bit numbers, even ones in the lower half and odd ones in the upper: a group
+/// of 32 has one of each.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn scaled(numbers: [__m256i; 8], scales: __m128i, q: &[i8; 256]) -> __m256i {
-    // Even scales in the lower half, odd ones in the upper: a group of 32 has one of each.
-    let apart = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
-    let split = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, apart));
+pub(super) fn apart(scales: __m128i) -> __m256i {
+    let order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, order))
+}
+
+/// Partial sums of numbers times activations times scales, of which group `j` has those at place
+/// `j` of each half. A pair is at most 2 · 25 · 127 = 6350, of IQ1.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn scaled(numbers: [__m256i; 8], scales: __m256i, q: &[i8; 256]) -> __m256i {
     let mut total = _mm256_setzero_si256();
     macro_rules! groups {
         ($($j:literal)*) => {$(
             let pairs = _mm256_maddubs_epi16(numbers[$j], group(q, $j));
-            total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, spread::<$j>(split)));
+            total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, spread::<$j>(scales)));
         )*};
     }
     groups!(0 1 2 3 4 5 6 7);
@@ -95,7 +101,7 @@ fn scaled(numbers: [__m256i; 8], scales: __m128i, q: &[i8; 256]) -> __m256i {
 /// Partial sums of sixteen factors times the activations' sums over 16 values each.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn weighed(factors: __m128i, sums: &[i16; SUMS]) -> __m256i {
+pub(super) fn weighed(factors: __m128i, sums: &[i16; SUMS]) -> __m256i {
     let sums = load_i16(sums.first_chunk().expect("16 sums"));
     _mm256_madd_epi16(_mm256_cvtepi8_epi16(factors), sums)
 }
@@ -106,7 +112,7 @@ fn weighed(factors: __m128i, sums: &[i16; SUMS]) -> __m256i {
 fn sums_3(block: &[u8; 110], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
     let scales = scales_3(block);
     let offset = _mm256_slli_epi32::<2>(weighed(scales, sums));
-    _mm256_sub_epi32(scaled(numbers_3(block), scales, q), offset)
+    _mm256_sub_epi32(scaled(numbers_3(block), apart(scales), q), offset)
 }
 
 /// Partial sums of a Q2_K block, and of its minima.
@@ -114,10 +120,10 @@ fn sums_3(block: &[u8; 110], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn both_2(block: &[u8; 84], q: &[i8; 256], sums: &[i16; SUMS]) -> (__m256i, __m256i) {
     let (scales, minima) = scale_min_2(block);
-    (scaled(numbers_2(block), scales, q), weighed(minima, sums))
+    (scaled(numbers_2(block), apart(scales), q), weighed(minima, sums))
 }
 
 row_dots! { "avx2,fma,f16c", 256 with minima:
     dot_q2_k = 84, both_2, [sums, sum, _mm256_setzero_si256], halves, 80, 82;
 }
-row_dots! { "avx2,fma,f16c", 256: dot_q3_k = 110, 2, sums_3, halves, 108; }
+row_dots! { "avx2,fma,f16c", 256: dot_q3_k = 110, 2, sums_3, [halves, half], 108; }

@@ -13,7 +13,7 @@ use super::avx2_panel_more::{MINIMA16, SIGNED32};
 use super::avx512_lanes::*;
 use super::panel_gemm::{panel_gemms, panel_products};
 use super::wide::{at, each};
-use super::{avx2_panel_more, avx2_sixteen, avx2_words};
+use super::{avx2_panel_codebook, avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::{Gemm, TILE};
@@ -104,3 +104,37 @@ fn pairs(sum: Int, weights: Int, low: i16, high: i16) -> Int {
 }
 
 panel_gemms!("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c", 8);
+
+/// `P` positions of NVFP4, blocks of 32 with `PARTS` sums of their own: a line of scales and the
+/// next of the four accumulators for each.
+/// Numbers are at most 12, so four steps of pairs are at most 4 · 2 · 12 · 127 = 12192.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")]
+fn parts<const P: usize, const PARTS: usize>(
+    lines: &[Line],
+    a: &Acts<'_>,
+    first: usize,
+    out: &mut [[f32; TILE]],
+) {
+    let q: [&[[[i8; 4]; 8]]; P] = each(a.q.as_chunks::<4>().0.as_chunks().0, first, a.blocks);
+    let d: [&[f32]; P] = each(a.d, first, a.blocks);
+    let mut acc = [[zero_real(); 4]; P];
+    for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
+        for g in 0..PARTS {
+            let (mut isum, from, steps) = ([zero(); P], 8 / PARTS * g, 8 / PARTS);
+            products::<P, 4, true, 8>(&mut isum, &lines[from..from + steps], at(&q, b), from);
+            let scales = floats(&lines[8 + g]);
+            for p in 0..P {
+                let acc = &mut acc[p][(b * PARTS + g) % 4];
+                *acc = add_scaled(*acc, isum[p], scales, d[p][b]);
+            }
+        }
+    }
+    for (acc, out) in acc.into_iter().zip(out) {
+        put_values(acc, out);
+    }
+}
+
+panel_products! { "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c", 8, parts:
+    gemm_nvfp4 = avx2_panel_more::panel_nvfp4, LINES32, <2>;
+}

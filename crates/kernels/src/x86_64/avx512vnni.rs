@@ -22,6 +22,16 @@ pub(super) const TABLE: Table = Table {
     iq4_nl: Linear { gemm: avx512vnni_gemm::gemm_iq4_nl, ..BELOW.iq4_nl },
     iq4_xs: Linear { gemm: avx512vnni_gemm::gemm_iq4_xs, ..BELOW.iq4_xs },
     mxfp4: Linear { gemm: avx512vnni_gemm::gemm_mxfp4, ..BELOW.mxfp4 },
+    iq1_s: Linear { gemm: avx512vnni_gemm::gemm_iq1_s, ..BELOW.iq1_s },
+    iq1_m: Linear { gemm: avx512vnni_gemm::gemm_iq1_m, ..BELOW.iq1_m },
+    iq2_xxs: Linear { gemm: avx512vnni_gemm::gemm_iq2_xxs, ..BELOW.iq2_xxs },
+    iq2_xs: Linear { gemm: avx512vnni_gemm::gemm_iq2_xs, ..BELOW.iq2_xs },
+    iq2_s: Linear { gemm: avx512vnni_gemm::gemm_iq2_s, ..BELOW.iq2_s },
+    iq3_xxs: Linear { gemm: avx512vnni_gemm::gemm_iq3_xxs, ..BELOW.iq3_xxs },
+    iq3_s: Linear { gemm: avx512vnni_gemm::gemm_iq3_s, ..BELOW.iq3_s },
+    tq1_0: Linear { gemm: avx512vnni_gemm::gemm_tq1_0, ..BELOW.tq1_0 },
+    tq2_0: Linear { gemm: avx512vnni_gemm::gemm_tq2_0, ..BELOW.tq2_0 },
+    q1_0: Linear { gemm: avx512vnni_gemm::gemm_q1_0, ..BELOW.q1_0 },
     interleaved: avx512vnni_sixteen::products,
     ..BELOW
 };

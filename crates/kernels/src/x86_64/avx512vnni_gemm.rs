@@ -13,7 +13,7 @@ use super::avx2_panel_more::{MINIMA16, SIGNED32};
 use super::avx512_lanes::*;
 use super::panel_gemm::{panel_gemms, panel_products};
 use super::wide::{at, each};
-use super::{avx2_panel_more, avx2_sixteen, avx2_words};
+use super::{avx2_panel_codebook, avx2_panel_more, avx2_sixteen, avx2_words};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::{Line, Work};
 use crate::table::{Gemm, TILE};

@@ -163,6 +163,7 @@ macro_rules! panel_gemms {
             sixteen_q8_0 = avx2_sixteen::panel_q8_0, LINES32, <1, { -1 }, true, false>;
             gemm_iq4_nl = avx2_panel_more::panel_iq4_nl, LINES32, <1, { -1 }, true, false>;
             gemm_mxfp4 = avx2_panel_more::panel_mxfp4, LINES32, <4, 4, false, false>;
+            gemm_q1_0 = avx2_panel_more::panel_q1_0, LINES32, <8, 3, false, false>;
         }
         panel_products! { $features, $many, positions256:
             gemm_q4_k = avx2_words::panel_q4_k, GROUPS32,
@@ -183,6 +184,24 @@ macro_rules! panel_gemms {
                 <4, 16, 2, false, false, GROUPS16>;
             gemm_iq4_xs = avx2_panel_more::panel_iq4_xs, SIGNED32,
                 <1, 8, 0, true, false, SIGNED32>;
+            gemm_iq1_s = avx2_panel_codebook::panel_iq1_s, SIGNED32,
+                <4, 8, 4, false, false, SIGNED32>;
+            gemm_iq1_m = avx2_panel_codebook::panel_iq1_m, GROUPS16,
+                <4, 16, 4, false, false, GROUPS16>;
+            gemm_iq2_xxs = avx2_panel_codebook::panel_iq2_xxs, SIGNED32,
+                <1, 8, 0, true, false, SIGNED32>;
+            gemm_iq2_xs = avx2_panel_codebook::panel_iq2_xs, GROUPS16,
+                <1, 16, 0, true, false, GROUPS16>;
+            gemm_iq2_s = avx2_panel_codebook::panel_iq2_s, GROUPS16,
+                <1, 16, 0, true, false, GROUPS16>;
+            gemm_iq3_xxs = avx2_panel_codebook::panel_iq3_xxs, SIGNED32,
+                <1, 8, 0, true, false, SIGNED32>;
+            gemm_iq3_s = avx2_panel_codebook::panel_iq3_s, SIGNED32,
+                <4, 8, 4, false, false, SIGNED32>;
+            gemm_tq1_0 = avx2_panel_codebook::panel_tq1_0, SIGNED32,
+                <8, 8, 2, false, false, SIGNED32>;
+            gemm_tq2_0 = avx2_panel_codebook::panel_tq2_0, SIGNED32,
+                <8, 8, 2, false, false, SIGNED32>;
         }
 
         /// The matrix product of interleaved groups.

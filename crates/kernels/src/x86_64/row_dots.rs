@@ -62,9 +62,10 @@ macro_rules! row_dots {
         }
     )*};
     // 256-blocks: bytes of a block, lines of memory to ask for, its eight partial sums, what
-    // gives the scales of four blocks, where a scale stands.
+    // gives the scales of four blocks and of one, where a scale stands.
     ($features:literal, 256: $(
-        $name:ident = $bytes:literal, $lines:literal, $sums:expr, $halves:ident, $at:literal;
+        $name:ident = $bytes:literal, $lines:literal, $sums:expr, [$halves:ident, $half:ident],
+        $at:literal;
     )*) => {$(
         #[target_feature(enable = $features)]
         pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
@@ -90,7 +91,7 @@ macro_rules! row_dots {
                 let mut acc = array4(acc);
                 for (i, block) in rest.iter().enumerate() {
                     let isum = sum($sums(block, &q_rest[i], &s_rest[i])) as f32;
-                    acc[i] = isum.mul_add(half(block, $at) * d_rest[i], acc[i]);
+                    acc[i] = isum.mul_add($half(block, $at) * d_rest[i], acc[i]);
                 }
                 *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
             }

@@ -90,7 +90,7 @@ macro_rules! vnni_dots {
             dot_q5_k = 176, both::<true>, [minima_of_four, sum4, _mm_setzero_si128],
                 four_halves, 0, 2;
         }
-        row_dots! { $features, 256: dot_q6_k = 210, 3, six, four_halves, 208; }
+        row_dots! { $features, 256: dot_q6_k = 210, 3, six, [four_halves, half], 208; }
     };
 }
 pub(super) use vnni_dots;

@@ -32,7 +32,8 @@ impl Random {
     }
 }
 
-/// Every storage type, with the places of the half scales in its block (MXFP4 has one byte).
+/// Every storage type, with the places of the half scales in its block (MXFP4 has one byte, NVFP4
+/// four, IQ1_M quarters of a half).
 pub const TYPES: &[(DType, &[usize])] = &[
     (DType::F32, &[]),
     (DType::F16, &[]),
@@ -50,12 +51,29 @@ pub const TYPES: &[(DType, &[usize])] = &[
     (DType::IQ4NL, &[0]),
     (DType::IQ4XS, &[0]),
     (DType::MXFP4, &[]),
+    (DType::IQ1S, &[0]),
+    (DType::IQ1M, &[]),
+    (DType::IQ2XXS, &[0]),
+    (DType::IQ2XS, &[0]),
+    (DType::IQ2S, &[0]),
+    (DType::IQ3XXS, &[0]),
+    (DType::IQ3S, &[0]),
+    (DType::TQ1_0, &[52]),
+    (DType::TQ2_0, &[64]),
+    (DType::NVFP4, &[]),
+    (DType::Q1_0, &[0]),
 ];
 
 /// Whether byte `i` of a block belongs to a scale in floating point.
 pub fn is_scale(dtype: DType, i: usize) -> bool {
     let halves = TYPES.iter().find(|row| row.0 == dtype).unwrap().1;
-    halves.iter().any(|at| (*at..at + 2).contains(&i)) || (dtype == DType::MXFP4 && i == 0)
+    let others = match dtype {
+        DType::MXFP4 => 0..1,
+        DType::NVFP4 => 0..4,
+        DType::IQ1M => 48..56,
+        _ => 0..0,
+    };
+    halves.iter().any(|at| (*at..at + 2).contains(&i)) || others.contains(&i)
 }
 
 /// Random weights of `values` values whose scales are ordinary numbers.
@@ -77,6 +95,14 @@ pub fn weights(random: &mut Random, dtype: DType, values: usize) -> Vec<u8> {
                 }
                 if dtype == DType::MXFP4 {
                     block[0] = 116 + random.below(8) as u8; // 2⁻¹² … 2⁻⁵
+                }
+                if dtype == DType::IQ1M {
+                    // The lowest quarter of the half first.
+                    let half = recinto_quant::f32_to_f16(random.value() * 0.02);
+                    let quarters = [half[0] & 15, half[0] >> 4, half[1] & 15, half[1] >> 4];
+                    for (i, quarter) in quarters.into_iter().enumerate() {
+                        block[49 + 2 * i] = block[49 + 2 * i] & 15 | quarter << 4;
+                    }
                 }
             }
             bytes
