@@ -73,6 +73,12 @@ fn add(words: &mut Wiped<Word>, start: usize, end: usize) {
 }
 
 impl Words {
+    /// Neither the text nor a rewritten one takes more bytes than `most`.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.text.limit(most);
+        self.rewritten.limit(most);
+    }
+
     /// Applies one pre-tokenizer to every word that is not a token.
     pub(crate) fn cut(&mut self, cut: &Cut) {
         let Words { text, words, next, rewritten, chars, ends } = self;

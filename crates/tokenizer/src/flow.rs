@@ -8,6 +8,7 @@ use recinto_os::Wiped;
 use crate::{
     Error, Token, Tokenizer,
     cut::{Cut, Word, Words},
+    error::Kind,
     merge::{BARRED, Merger, NONE},
     merges::Merges,
     normal::Normal,
@@ -78,15 +79,20 @@ impl Flow {
         work: &mut Work,
         out: &mut Wiped<Token>,
     ) -> Result<(), Error> {
+        let most = range.len().saturating_mul(GROWTH.0).saturating_add(GROWTH.1);
+        work.words.limit(most);
+        work.other.limit(most);
         work.words.text.read(&text[range.clone()], range.start as u32);
         for rule in &self.normal {
             work.other.clear();
             rule.apply(&work.words.text, &mut work.other);
             std::mem::swap(&mut work.words.text, &mut work.other);
+            grown(&work.words.text)?;
         }
         self.divide(content, &mut work.words);
         for cut in &self.cuts {
             work.words.cut(cut);
+            grown(&work.words.text)?;
         }
         let Work { words, merger, ways, steps, .. } = work;
         let read = words.text.as_str();
@@ -149,6 +155,19 @@ impl Flow {
         }
         rest(at, text.len(), words);
     }
+}
+
+/// How many times as long the steps of a vocabulary may make a text, and how many bytes besides.
+/// The worst character of Unicode becomes eleven times as long; bytes of it are written in two.
+const GROWTH: (usize, usize) = (32, 4096);
+
+fn grown(text: &Traced) -> Result<(), Error> {
+    if !text.is_full() {
+        return Ok(());
+    }
+    let what = format!("the vocabulary's steps make the text more than {} times as long", GROWTH.0);
+    Err(Error::new(Kind::Argument, what)
+        .hint("its normalizers or pre-tokenizers repeat themselves"))
 }
 
 /// Where content lies in the normalized text.

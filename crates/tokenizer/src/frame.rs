@@ -60,7 +60,7 @@ impl Frame {
         second: Option<&[Token]>,
     ) -> Result<Wiped<Placed>, Error> {
         let places = if second.is_some() { &self.pair } else { &self.single };
-        if places.is_empty() {
+        if second.is_some() && places.is_empty() {
             return Err(Error::new(Kind::Argument, "the vocabulary has no form for two texts")
                 .hint("it names no piece that divides them"));
         }

@@ -11,12 +11,34 @@ pub(crate) struct Traced {
     text: Wiped<u8>,
     /// For each byte, what its character stands for in the original; empty for what was added.
     from: Wiped<Span>,
+    /// Most bytes it takes; [`Traced::is_full`] tells that more were meant to come.
+    most: Option<usize>,
+    full: bool,
 }
 
 impl Traced {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.from.clear();
+        self.full = false;
+    }
+
+    /// From now on it takes at most this many bytes: a file's rules may double a text again and
+    /// again.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = Some(most);
+    }
+
+    /// Whether something did not fit.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Whether so many bytes more fit.
+    fn fits(&mut self, more: usize) -> bool {
+        let fits = self.most.is_none_or(|most| self.text.len().saturating_add(more) <= most);
+        self.full |= !fits;
+        fits
     }
 
     /// Takes a part of the original text that begins at byte `at` of it.
@@ -32,6 +54,9 @@ impl Traced {
 
     /// Adds a character that stands for `span`.
     pub(crate) fn push(&mut self, c: char, span: Span) {
+        if !self.fits(c.len_utf8()) {
+            return;
+        }
         self.text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         self.from.extend_from_slice(&[span; 4][..c.len_utf8()]);
     }
@@ -43,6 +68,9 @@ impl Traced {
 
     /// Adds the part `start..end` of another one.
     pub(crate) fn copy(&mut self, other: &Traced, start: usize, end: usize) {
+        if !self.fits(end.saturating_sub(start)) {
+            return;
+        }
         self.text.extend_from_slice(other.text.get(start..end).unwrap_or_default());
         self.from.extend_from_slice(other.from.get(start..end).unwrap_or_default());
     }

@@ -209,6 +209,23 @@ fn what_is_not_known_is_refused_by_name() {
     }
 }
 
+/// Rules that double a text forty times: an error, not all of the memory.
+#[test]
+fn texts_do_not_grow_without_end() {
+    let double = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
+    let normalizers = vec![double; 40];
+    let rules = json!({"type": "Sequence", "normalizers": normalizers});
+    let bytes = json!({"type": "ByteLevel", "add_prefix_space": true, "use_regex": false});
+    let cuts = json!({"type": "Sequence", "pretokenizers": vec![bytes; 40]});
+    for (pointer, value) in [("/normalizer", rules), ("/pre_tokenizer", cuts)] {
+        let tokenizer = Tokenizer::from_json(&changed("bpe-llama3", pointer, value));
+        let tokenizer = tokenizer.expect("a sound file");
+        let error = tokenizer.encode_plain(&"año".repeat(10_000)).expect_err(pointer);
+        assert_eq!(error.kind(), Kind::Argument, "{pointer}: {error}");
+        assert!(!error.to_string().contains("año"), "{error}");
+    }
+}
+
 #[test]
 fn content_never_makes_a_special() {
     for (name, mark) in [

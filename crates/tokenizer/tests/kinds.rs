@@ -151,7 +151,8 @@ fn bert() -> Builder {
 #[test]
 fn wordpiece_of_gguf_files() {
     let tokenizer = build(&bert());
-    let cases: &[(&str, &[(u32, u32, u32)])] = &[
+    type Row<'r> = (&'r str, &'r [(u32, u32, u32)]);
+    let cases: &[Row<'_>] = &[
         ("Niño,lava", &[(4, 0, 5), (7, 5, 6), (5, 6, 8), (6, 8, 10)]),
         (" las 中a\u{7}s", &[(5, 1, 3), (10, 3, 4), (8, 5, 8), (9, 8, 9), (10, 10, 11)]),
         ("lavax niño", &[(1, 0, 5), (4, 6, 11)]),
