@@ -45,6 +45,7 @@ seeds() {
     case $1 in
     arch) echo ../crates/arch/archs ../crates/arch/tests/ok ;;
     template) echo ../crates/chat/tests/templates ;;
+    tokenizer_json) echo ../crates/tokenizer/tests/golden/json ;;
     esac
 }
 

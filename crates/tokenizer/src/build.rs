@@ -6,6 +6,8 @@ use crate::{
     Error, PieceKind, Tokenizer,
     bytes::CHARS,
     error::{Kind, shown},
+    families::{self, Family, Make, Spelling},
+    frame::Frame,
     kinds, load,
     merge::{BARRED, NONE},
     merges::Merges,
@@ -19,14 +21,14 @@ use crate::{
 pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, Error> {
     use PieceKind::{Control, Unknown};
     let mut notes = Vec::new();
-    let model_word = model_word(m)?;
+    let family = families::find(m)?;
     let pieces = Pieces::new(load::pieces(m)?)?;
-    let (pre, pre_word) = match model_word {
-        "llama" => (None, "default"),
-        _ => {
-            let (pre, word) = find_pre(model_word, load::text(m, "pre")?, &pieces, &mut notes)?;
+    let (pre, pre_word) = match family.has_pre() {
+        true => {
+            let (pre, word) = find_pre(family.word, load::text(m, "pre")?, &pieces, &mut notes)?;
             (Some(pre), word)
         }
+        false => (None, "default"),
     };
     let beyond = pieces.len() - rows.unwrap_or(usize::MAX).min(pieces.len());
     if beyond > 0 {
@@ -42,7 +44,7 @@ pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, E
         notes.push("the file does not say what kind its pieces are".into());
     }
     let mut kinds = kinds.unwrap_or_else(|| vec![PieceKind::Normal; pieces.len()]);
-    let named = Named::read(m, &kinds, pre.is_none())?;
+    let named = Named::read(m, &kinds, family)?;
     let ends = kinds::settle(
         &pieces,
         &mut kinds,
@@ -51,19 +53,24 @@ pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, E
             middle: &|name| named.middle.iter().find(|row| row.0 == name).map(|row| row.1),
         },
     );
+    let framed = family.make == Make::WordPiece;
+    if let Some(unknown) = named.unknown.filter(|_| framed) {
+        // Files mark it as they mark `[SEP]`.
+        kinds[unknown as usize] = Unknown;
+    }
     let mut borders = ends.clone();
     borders.extend(named.bos.into_iter().chain(named.eos));
     let bounds = |id: u32| borders.contains(&id);
     let mut guarded = guards(&pieces, &kinds, bounds);
     (pieces.len() - beyond..pieces.len()).for_each(|id| guarded[id / 64] |= 1 << (id % 64));
     let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
-    let model = model(m, pre, &pieces, barred)?;
+    let model = model(m, family, pre, &pieces, &kinds, barred)?;
     let specials = specials(m, pre, &pieces, &kinds, bounds, barred)?;
     let escaped = pre.is_none_or(|pre| pre.escaped);
     let rowless = |id: u32| id as usize >= pieces.len() - beyond;
     let refused =
         |id: u32| bounds(id) || rowless(id) || matches!(kinds[id as usize], Control | Unknown);
-    let bytes = byte_ids(&pieces, escaped, pre.is_none(), refused);
+    let bytes = byte_ids(&pieces, escaped, family.make == Make::Scored, refused);
     // Some bytes never occur in UTF-8.
     let needed = |byte: usize| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
     let count = |what| (0..256).filter(|byte| needed(*byte) && bytes[*byte] == what).count();
@@ -81,45 +88,51 @@ pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, E
     let stands = |id: &u32| {
         !bounds(*id) && !rowless(*id) && (kinds[*id as usize] == Unknown || !barred(*id))
     };
-    let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(pre.is_none_or(|pre| pre.add_bos));
-    // As in the reference: files of this kind that say otherwise are mistaken.
-    let add_bos = add_bos || pre.is_some_and(|pre| pre.escaped);
-    let add_eos = load::flag(m, "add_eos_token")?.unwrap_or(false);
+    let [usual_bos, usual_eos] = family.adds;
+    let usual_bos = pre.map_or(usual_bos, |pre| pre.add_bos);
+    let add_bos = load::flag(m, "add_bos_token")?.unwrap_or(usual_bos);
+    // As in the reference: files of these kinds that say otherwise are mistaken.
+    let add_bos = add_bos || framed || pre.is_some_and(|pre| pre.lines_whole);
+    let add_eos = load::flag(m, "add_eos_token")?.unwrap_or(usual_eos) || framed;
     for (flag, id, name) in [(add_bos, named.bos, "bos"), (add_eos, named.eos, "eos")] {
         if flag && id.is_none() {
             notes.push(format!("{name} should be added but the file names none; it is not"));
         }
     }
+    let (add_bos, add_eos) = (add_bos && named.bos.is_some(), add_eos && named.eos.is_some());
+    let ends_of = |add: bool, id: Option<u32>| id.filter(|_| add);
+    let between = named.between.map(|id| vec![id]).or(framed.then(Vec::new));
+    let frame = Frame::around(
+        ends_of(add_bos, named.bos),
+        ends_of(add_eos, named.eos),
+        between.as_deref(),
+        u32::from(framed),
+    );
+    // A table's splitter may be of either kind.
+    let spelling = match pre {
+        Some(pre) if pre.escaped => Spelling::Escaped,
+        _ => family.spelling.clone(),
+    };
     Ok(Tokenizer {
         model,
+        frame,
+        spelling,
+        leftmost: false,
         specials,
         bytes,
         unknown: named.unknown.filter(stands),
         guarded,
-        model_word: model_word.into(),
+        model_word: family.word.into(),
         pre_word: pre_word.into(),
         bos: named.bos,
         eos: named.eos,
-        add_bos: add_bos && named.bos.is_some(),
-        add_eos: add_eos && named.eos.is_some(),
+        add_bos,
+        add_eos,
         ends,
         notes,
         pieces,
         kinds,
     })
-}
-
-fn model_word(m: Metadata<'_>) -> Result<&str, Error> {
-    match load::text(m, "model")? {
-        Some(word @ ("llama" | "gpt2" | "gemma4")) => Ok(word),
-        Some(other) => {
-            let what = format!("tokenizer `{}` is not supported", shown(other));
-            Err(Error::new(Kind::Unsupported, what)
-                .hint("`gpt2`, `llama` and `gemma4` in `tokenizer.ggml.model` are"))
-        }
-        None => Err(Error::new(Kind::Missing, "key `tokenizer.ggml.model` is missing")
-            .hint("the file holds no tokenizer")),
-    }
 }
 
 /// The ids that keys of the file name.
@@ -129,24 +142,36 @@ struct Named {
     eot: Option<u32>,
     eom: Option<u32>,
     unknown: Option<u32>,
+    /// What stands between two texts, besides EOS.
+    between: Option<u32>,
     middle: Vec<(&'static str, u32)>,
 }
 
 impl Named {
-    fn read(m: Metadata<'_>, kinds: &[PieceKind], scored: bool) -> Result<Named, Error> {
+    fn read(m: Metadata<'_>, kinds: &[PieceKind], family: &Family) -> Result<Named, Error> {
+        use PieceKind::{Control, Unknown};
         let id = |name| load::id(m, name, kinds.len());
-        // SentencePiece's own defaults, where those pieces are what they should be.
-        let usual = |id: u32, kind| (scored && kinds.get(id as usize) == Some(&kind)).then_some(id);
+        let usual = |at: usize, wanted: &[PieceKind]| {
+            let fits = |id: &u32| kinds.get(*id as usize).is_some_and(|kind| wanted.contains(kind));
+            family.usual[at].filter(fits)
+        };
+        // The misspelling is the format's.
+        let divider = id("seperator")?.or(id("separator")?);
+        // BERT's first and last piece have names of their own.
+        let framed = family.make == Make::WordPiece;
+        let (first, last) = if framed { (id("cls")?, divider) } else { (None, None) };
+        let unknowns: &[PieceKind] = if framed { &[Control, Unknown] } else { &[Unknown] };
         let mut middle = Vec::new();
         for (name, key) in MIDDLE_KEYS {
             middle.extend(id(key)?.map(|id| (*name, id)));
         }
         Ok(Named {
-            bos: id("bos")?.or(usual(1, PieceKind::Control)),
-            eos: id("eos")?.or(usual(2, PieceKind::Control)),
+            bos: id("bos")?.or(first).or(usual(0, &[Control])),
+            eos: last.or(id("eos")?).or(usual(1, &[Control])),
             eot: id("eot")?,
             eom: id("eom")?,
-            unknown: id("unknown")?.or(usual(0, PieceKind::Unknown)),
+            unknown: id("unknown")?.or(usual(2, unknowns)),
+            between: divider.filter(|_| !framed),
             middle,
         })
     }
@@ -157,7 +182,11 @@ impl Named {
 }
 
 /// A bit for each piece that content can never make; `bounds` tells what begins or ends a text.
-fn guards(pieces: &Pieces, kinds: &[PieceKind], bounds: impl Fn(u32) -> bool) -> Vec<u64> {
+pub(crate) fn guards(
+    pieces: &Pieces,
+    kinds: &[PieceKind],
+    bounds: impl Fn(u32) -> bool,
+) -> Vec<u64> {
     let mut out = vec![0u64; kinds.len().div_ceil(64)];
     for (id, kind) in (0u32..).zip(kinds) {
         let plain = matches!(kind, PieceKind::Normal | PieceKind::Byte);
@@ -171,16 +200,20 @@ fn guards(pieces: &Pieces, kinds: &[PieceKind], bounds: impl Fn(u32) -> bool) ->
 
 fn model(
     m: Metadata<'_>,
+    family: &Family,
     pre: Option<&'static Pre>,
     pieces: &Pieces,
+    kinds: &[PieceKind],
     barred: impl Fn(u32) -> bool,
 ) -> Result<Model, Error> {
     if let Some(pre) = pre {
         let merges = Merges::new(load::strings(m, "merges")?, pieces, barred)?;
         return Ok(Model::Bpe { merges, pre });
     }
-    let priorities = load::priorities(m, pieces.len())?
-        .ok_or_else(|| Error::new(Kind::Missing, "key `tokenizer.ggml.scores` is missing"))?;
+    if family.make != Make::Scored {
+        return Ok(Model::Flow(Box::new(family.flow(m, pieces, kinds, barred)?)));
+    }
+    let priorities = load::priorities(m, pieces.len())?;
     let prefix = load::flag(m, "add_space_prefix")?.unwrap_or(true);
     Ok(Model::Spm { priorities, prefix })
 }
@@ -205,7 +238,8 @@ fn specials(
         // A file without kinds marks nothing, and its template still writes the marks.
         let marked = || bounds(id) && kinds::has_the_shape_of_a_mark(piece);
         if matches!(kind, Control | Unknown | UserDefined) || marked() {
-            specials.push(Special { piece, id, guarded: barred(id), strip: strips(piece) });
+            let (guarded, strip) = (barred(id), strips(piece));
+            specials.push(Special { piece, id, guarded, strip, word: false });
         }
     }
     Specials::new(&specials)
@@ -260,7 +294,7 @@ fn find_pre<'m>(
 }
 
 /// The id that stands for each byte; [`BARRED`] where it is one that `refused` names.
-fn byte_ids(
+pub(crate) fn byte_ids(
     pieces: &Pieces,
     escaped: bool,
     plain: bool,
@@ -293,6 +327,12 @@ fn strips(
 ) -> Result<impl Fn(&str) -> Strip + use<>, Error> {
     let name = m.str("general.name")?.unwrap_or_default().to_lowercase();
     let before = pre.map_or(&[][..], |pre| pre.strips_before);
+    let masked = ["nomic-bert-moe", "jina-bert-v3"];
+    let before: &'static [&'static str] = match m.str("general.architecture")? {
+        Some(architecture) if masked.contains(&architecture) => &["<mask>"],
+        _ if before.is_empty() && name.contains("modern-bert") => &["[MASK]"],
+        _ => before,
+    };
     let phi3 = before.is_empty() && (name.contains("phi-3") || name.contains("phi3"));
     let phi3 = phi3 && pieces.find(b"</s>").is_some();
     Ok(move |piece: &str| Strip {

@@ -8,6 +8,7 @@ use crate::{
     Error, Token, Tokenizer,
     bytes::CHARS,
     error::Kind,
+    flow,
     merge::{BARRED, Merger, NONE},
     merges::Merges,
     special::Hit,
@@ -26,8 +27,12 @@ pub(crate) fn encode(
         return Err(Error::new(Kind::Argument, what));
     }
     let content = tidy(content, text.len())?;
-    let hits = tokenizer.specials.find(text, &content);
-    let mut run = Run { tokenizer, text, out: Wiped::default(), work: Work::default() };
+    let hits = match tokenizer.leftmost {
+        true => tokenizer.specials.leftmost(text, &content),
+        false => tokenizer.specials.find(text, &content),
+    };
+    let (out, work) = (Wiped::default(), Work::default());
+    let mut run = Run { tokenizer, text, content: &content, out, work };
     let mut at = 0;
     for Hit { id, start, end } in hits.iter().copied() {
         run.ordinary(at..start as usize)?;
@@ -35,8 +40,9 @@ pub(crate) fn encode(
         at = end as usize;
     }
     run.ordinary(at..text.len())?;
-    // Bytes without a piece belong to a neighbour's range.
-    if let Some(first) = run.out.first_mut() {
+    // Bytes without a piece belong to a neighbour's range, but not white space that is dropped.
+    if let Some(first) = run.out.first_mut().filter(|_| !matches!(tokenizer.model, Model::Flow(_)))
+    {
         first.start = 0;
     }
     Ok(run.out)
@@ -78,11 +84,13 @@ struct Work {
     written: Wiped<u8>,
     /// Where each symbol begins in the original text.
     origin: Wiped<u32>,
+    flow: flow::Work,
 }
 
 struct Run<'a> {
     tokenizer: &'a Tokenizer,
     text: &'a str,
+    content: &'a [Range<usize>],
     out: Wiped<Token>,
     work: Work,
 }
@@ -95,6 +103,10 @@ impl Run<'_> {
         }
         match &self.tokenizer.model {
             Model::Spm { priorities, prefix } => self.scored(range, priorities, *prefix),
+            Model::Flow(flow) => {
+                let (work, out) = (&mut self.work.flow, &mut self.out);
+                flow.stretch(self.tokenizer, self.text, range, self.content, work, out)
+            }
             Model::Bpe { merges, pre } => {
                 let mut chars = std::mem::take(&mut self.work.chars);
                 let mut ends = std::mem::take(&mut self.work.ends);
@@ -134,8 +146,8 @@ impl Run<'_> {
     fn word(&mut self, range: Range<usize>, merges: &Merges, pre: &Pre) -> Result<(), Error> {
         if pre.escaped {
             self.escape(range.clone(), false);
-            let lines = self.text.as_bytes()[range.clone()].iter().all(|b| *b == b'\n');
-            if lines && self.taken_whole(&range) {
+            let lines = || self.text.as_bytes()[range.clone()].iter().all(|b| *b == b'\n');
+            if pre.lines_whole && lines() && self.taken_whole(&range) {
                 return Ok(());
             }
             self.work.merger.run(|left, right| merges.get(left.id, right.id));

@@ -6,7 +6,7 @@
 use crate::{PieceKind, pieces::Pieces};
 
 /// Pieces that end a reply wherever they are in the vocabulary.
-const ENDS: &[&str] = &[
+pub(crate) const ENDS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",

@@ -1,8 +1,21 @@
-//! Text to token ids and back, from GGUF metadata alone.
+//! Text to token ids and back, from GGUF metadata or a `tokenizer.json` alone.
 //!
 //! [`Tokenizer::from_metadata`] builds byte-level byte-pair encoders (`gpt2`), SentencePiece-style
-//! ones (`llama`) and Gemma 4's mixture of both (`gemma4`). The ids equal those of llama.cpp, which
-//! is called the reference here.
+//! ones (`llama`), Gemma 4's mixture of both (`gemma4`), WordPiece (`bert`), unigram (`t5`), and
+//! the kinds of RWKV (`rwkv`), PLaMo 2 (`plamo2`) and Jina's Chinese encoder (`whitespace`). The ids
+//! equal those of llama.cpp, which is called the reference here, but for two kinds where it departs
+//! from what the models were trained with: WordPiece follows Hugging Face's library, as to control
+//! characters, Korean and words of more than a hundred characters, and unigram uses byte pieces
+//! where the vocabulary has them.
+//!
+//! [`Tokenizer::from_json`] reads the format of that library, with its ids, and refuses by name
+//! what it does not know. [`Tokenizer::frame`] puts one text or two into the form encoders read.
+//!
+//! # Ranges
+//!
+//! Each token says which bytes of the original text it stands for, whatever normalizers did between.
+//! Where a vocabulary drops white space, no token stands for it. A piece of a rewritten character
+//! stands for all of that character, and an added space for none.
 //!
 //! # Scaffold and content
 //!
@@ -36,21 +49,36 @@
 
 mod build;
 mod bytes;
+mod charsmap;
+mod cut;
 mod decode;
 mod encode;
 mod error;
+mod families;
+mod flow;
+mod forms;
+mod frame;
 mod hash;
+mod json;
 mod kinds;
 mod load;
 mod merge;
 mod merges;
+mod normal;
 mod pieces;
+mod plamo;
+mod rwkv;
 mod slots;
 mod special;
 mod split;
 mod tokenizer;
+mod traced;
+mod trie;
+mod unigram;
+mod wordpiece;
 
 pub use decode::{Decoder, Stream};
 pub use error::{Error, Kind};
+pub use frame::Placed;
 pub use pieces::PieceKind;
 pub use tokenizer::{Description, Token, Tokenizer};

@@ -1,11 +1,11 @@
 //! Reads `tokenizer.ggml.*` with every type and count checked.
 
-use recinto_weights::{Array, Element, Metadata};
+use recinto_weights::{Array, Element, Metadata, Value};
 
 use crate::{Error, PieceKind, error::Kind};
 
 /// Most pieces a vocabulary may have; far above any published one.
-const MAX_PIECES: usize = 1 << 22;
+pub(crate) const MAX_PIECES: usize = 1 << 22;
 
 fn key(name: &str) -> String {
     format!("tokenizer.ggml.{name}")
@@ -75,26 +75,50 @@ pub(crate) fn kinds(m: Metadata<'_>, pieces: usize) -> Result<Option<Vec<PieceKi
     Ok(Some(out))
 }
 
-/// The score of each piece, turned into a priority: small is first, equal scores stay equal.
-pub(crate) fn priorities(m: Metadata<'_>, pieces: usize) -> Result<Option<Vec<u32>>, Error> {
+/// The score of each piece.
+fn scores(m: Metadata<'_>, pieces: usize) -> Result<Option<Vec<f32>>, Error> {
     let Some(array) = array(m, "scores", &[Element::F32, Element::I32])? else {
         return Ok(None);
     };
     counted("scores", array.len(), pieces)?;
-    let mut out = Vec::with_capacity(pieces);
     let whole = array.element() == Element::I32;
-    for (id, word) in array.words().enumerate() {
+    let score = |(id, word): (usize, [u8; 4])| {
         let score = if whole { i32::from_le_bytes(word) as f32 } else { f32::from_le_bytes(word) };
         if score.is_nan() {
             let what = format!("the score of piece {id} is not a number");
             return Err(Error::new(Kind::Invalid, what));
         }
+        Ok(score)
+    };
+    array.words().enumerate().map(score).collect::<Result<_, _>>().map(Some)
+}
+
+/// The score of each piece, which must be there.
+pub(crate) fn needed_scores(m: Metadata<'_>, pieces: usize) -> Result<Vec<f32>, Error> {
+    scores(m, pieces)?
+        .ok_or_else(|| Error::new(Kind::Missing, "key `tokenizer.ggml.scores` is missing"))
+}
+
+/// The scores turned into priorities: small is first, equal scores stay equal.
+pub(crate) fn priorities(m: Metadata<'_>, pieces: usize) -> Result<Vec<u32>, Error> {
+    let priority = |score: f32| {
         // Adding zero makes -0 and 0 one score.
         let bits = (score + 0.0).to_bits();
         let rising = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
-        out.push(!rising);
-    }
-    Ok(Some(out))
+        !rising
+    };
+    Ok(needed_scores(m, pieces)?.into_iter().map(priority).collect())
+}
+
+/// An array of bytes.
+pub(crate) fn bytes(m: Metadata<'_>, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    let Some(array) = array(m, name, &[Element::U8, Element::I8])? else { return Ok(None) };
+    let byte = |value: Value<'_>| match value {
+        Value::U8(byte) => byte,
+        Value::I8(byte) => byte as u8,
+        _ => 0,
+    };
+    Ok(Some(array.scalars().into_iter().flatten().map(byte).collect()))
 }
 
 /// The id a key such as `eos_token_id` names.

@@ -69,6 +69,41 @@ impl Merges {
         }
     }
 
+    /// From pairs in the order of their ranks; of equal pairs the last one counts, as in the
+    /// library that writes `tokenizer.json`. `joint` is dropped from the right part where both
+    /// become one piece.
+    pub(crate) fn from_pairs(
+        pairs: &[(&str, &str)],
+        joint: &str,
+        pieces: &Pieces,
+        barred: impl Fn(u32) -> bool,
+    ) -> Result<Merges, Error> {
+        let mut out = Merges {
+            rows: Vec::with_capacity(pairs.len()),
+            slots: Slots::new(pairs.len())?,
+            hash: Hash::new(),
+        };
+        for (rank, (left, right)) in (0..).zip(pairs) {
+            let end = right.strip_prefix(joint).unwrap_or(right);
+            let find = |piece: &str| pieces.find(piece.as_bytes());
+            let (Some(first), Some(second), Some(id)) =
+                (find(left), find(right), find(&[*left, end].concat()))
+            else {
+                let line = format!("{left} {right}");
+                let what = format!("merge {rank} `{}` {ABSENT}", shown(&line));
+                return Err(Error::new(Kind::Invalid, what)
+                    .hint("`merges` and `vocab` do not belong together"));
+            };
+            out.rows.push(Merge { left: first, right: second, id });
+            let hash = out.hash.pair(first, second);
+            let (slot, _) = out.probe(hash, first, second);
+            if !barred(id) {
+                out.slots.set(slot, hash, rank);
+            }
+        }
+        Ok(out)
+    }
+
     /// Adds the lines of a block, whose parts follow each other in `parts`.
     fn add(
         &mut self,

@@ -111,6 +111,29 @@ impl Pieces {
         Ok(out)
     }
 
+    /// From a list in the order of the ids; a gap is an empty piece.
+    pub(crate) fn from_list(pieces: &[&str]) -> Result<Pieces, crate::Error> {
+        let len = pieces.iter().fold(0usize, |sum, piece| sum.saturating_add(piece.len()));
+        if u32::try_from(len.saturating_add(Text::BEFORE)).is_err() {
+            return Err(crate::Error::new(Kind::Invalid, "the pieces exceed 4 GiB"));
+        }
+        let mut out = Pieces {
+            text: vec![0; Text::BEFORE],
+            at: vec![Text::BEFORE as u32],
+            slots: Slots::new(pieces.len())?,
+            hash: Hash::new(),
+            repeated: 0,
+            longest: 0,
+        };
+        for (id, piece) in (0..).zip(pieces) {
+            out.text.extend_from_slice(piece.as_bytes());
+            out.at.push(out.text.len() as u32);
+            out.longest = out.longest.max(piece.len());
+            out.index(id, out.hash.text(Text::new(piece.as_bytes())));
+        }
+        Ok(out)
+    }
+
     /// Makes the piece `id` the one that is found by its bytes, unless it has none.
     #[inline]
     fn index(&mut self, id: u32, hash: u64) {

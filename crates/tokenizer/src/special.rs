@@ -3,6 +3,8 @@
 //! Longer pieces win over shorter ones anywhere in the text, and among equals the leftmost wins,
 //! as in the reference. Time is linear in the text for a given vocabulary, whatever the text is.
 
+mod leftmost;
+
 use std::ops::Range;
 
 use recinto_os::Wiped;
@@ -26,6 +28,8 @@ pub(crate) struct Special<'p> {
     pub guarded: bool,
     /// White space before and after it is dropped.
     pub strip: Strip,
+    /// Letters and digits may not touch it; only where `tokenizer.json` says so.
+    pub word: bool,
 }
 
 /// Which white space a special swallows.
@@ -59,6 +63,7 @@ struct Entry {
     class: u32,
     guarded: bool,
     strip: Strip,
+    word: bool,
 }
 
 /// All special pieces of a vocabulary as a tree of bytes.
@@ -119,8 +124,8 @@ impl Specials {
         let Some(node) = parent else { return };
         let length = special.piece.len() as u32;
         let class = self.lengths.iter().position(|l| *l == length).unwrap_or_default() as u32;
-        let Special { id, guarded, strip, .. } = *special;
-        self.entries.push(Entry { id, class, guarded, strip });
+        let Special { id, guarded, strip, word, .. } = *special;
+        self.entries.push(Entry { id, class, guarded, strip, word });
         self.nodes[node as usize].entry = self.entries.len() as u32;
     }
 

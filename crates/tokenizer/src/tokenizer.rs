@@ -11,8 +11,14 @@ use crate::{
     bytes::{byte_of, byte_piece},
     encode,
     error::Kind,
+    families::Spelling,
+    flow::{self, Flow},
+    frame::{Frame, Placed},
+    json,
+    merge::{BARRED, NONE},
     merges::Merges,
     pieces::Pieces,
+    rwkv,
     special::Specials,
     split::Pre,
 };
@@ -34,6 +40,8 @@ pub(crate) enum Model {
     Bpe { merges: Merges, pre: &'static Pre },
     /// SentencePiece-style: the merged piece with the best score first.
     Spm { priorities: Vec<u32>, prefix: bool },
+    /// Step by step: normalizers, pre-tokenizers, a model for each word.
+    Flow(Box<Flow>),
 }
 
 /// Text to ids and back; immutable, to be shared.
@@ -42,6 +50,10 @@ pub struct Tokenizer {
     pub(crate) kinds: Vec<PieceKind>,
     pub(crate) model: Model,
     pub(crate) specials: Specials,
+    /// Specials are taken from the left, as in `tokenizer.json`, not the longest ones first.
+    pub(crate) leftmost: bool,
+    pub(crate) frame: Frame,
+    pub(crate) spelling: Spelling,
     /// The id of each byte, or `NONE` or `BARRED`.
     pub(crate) bytes: [u32; 256],
     pub(crate) unknown: Option<u32>,
@@ -59,13 +71,13 @@ pub struct Tokenizer {
 /// What a file says about its tokenizer, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The word of `tokenizer.ggml.model`.
+    /// The word of `tokenizer.ggml.model`, or of the model in `tokenizer.json`.
     pub model: String,
     /// The word of `tokenizer.ggml.pre`; `default` where the file has none or it has no meaning.
     pub pre: String,
     /// Number of pieces.
     pub pieces: usize,
-    /// Number of merges; 0 for SentencePiece-style vocabularies.
+    /// Number of merges; 0 for vocabularies that go by scores or by length.
     pub merges: usize,
 }
 
@@ -80,6 +92,20 @@ impl Tokenizer {
     /// without a row keeps its id, which no model can be fed.
     pub fn with_rows(m: Metadata<'_>, rows: usize) -> Result<Tokenizer, Error> {
         build::build(m, Some(rows))
+    }
+
+    /// Builds the tokenizer of a `tokenizer.json`, as Hugging Face's library writes it. What is not
+    /// known in it is refused by its name; the ids are those of that library. Truncation and
+    /// padding are the caller's.
+    pub fn from_json(bytes: &[u8]) -> Result<Tokenizer, Error> {
+        json::read(bytes)
+    }
+
+    /// Puts one text or two, as [`Tokenizer::encode`] gave them, into the form that the model
+    /// reads: BOS, separators, EOS and the segment of each token. An error where two texts have no
+    /// form.
+    pub fn frame(&self, first: &[Token], second: Option<&[Token]>) -> Result<Wiped<Placed>, Error> {
+        self.frame.place(first, second)
     }
 
     /// Ids of `text` with their byte ranges. No BOS or EOS is added.
@@ -179,6 +205,10 @@ impl Tokenizer {
     pub fn describe(&self) -> Description {
         let merges = match &self.model {
             Model::Bpe { merges, .. } => merges.len(),
+            Model::Flow(flow) => match &flow.model {
+                flow::Model::Bpe(bpe) => bpe.merges.len(),
+                _ => 0,
+            },
             Model::Spm { .. } => 0,
         };
         Description {
@@ -191,7 +221,11 @@ impl Tokenizer {
 
     /// Whether the vocabulary puts a space before every text, which decoding drops again.
     pub(crate) fn drops_first_space(&self) -> bool {
-        matches!(self.model, Model::Spm { prefix: true, .. })
+        match &self.model {
+            Model::Spm { prefix, .. } => *prefix,
+            Model::Flow(flow) => flow.prefixed,
+            Model::Bpe { .. } => false,
+        }
     }
 
     /// Adds the bytes of a piece to `out`.
@@ -210,22 +244,7 @@ impl Tokenizer {
                 None => out.extend_from_slice(piece.as_bytes()),
             },
             PieceKind::Unused => {}
-            PieceKind::Normal if self.is_escaped() => {
-                for (at, part) in piece.split('▁').enumerate() {
-                    if at > 0 {
-                        out.push(b' ');
-                    }
-                    out.extend_from_slice(part.as_bytes());
-                }
-            }
-            PieceKind::Normal => {
-                for c in piece.chars() {
-                    match byte_of(c) {
-                        Some(byte) => out.push(byte),
-                        None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-                    }
-                }
-            }
+            PieceKind::Normal => self.spelled(piece, out),
         }
         Ok(())
     }
@@ -242,10 +261,39 @@ impl Tokenizer {
             .hint("bytes are counted from 0; `inspect` shows what is unusual about the vocabulary")
     }
 
-    fn is_escaped(&self) -> bool {
-        match &self.model {
-            Model::Bpe { pre, .. } => pre.escaped,
-            Model::Spm { .. } => true,
+    /// Whether each of these bytes has a piece that text may become.
+    pub(crate) fn has_bytes(&self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|byte| !matches!(self.bytes[usize::from(*byte)], NONE | BARRED))
+    }
+
+    /// Adds what an ordinary piece stands for.
+    fn spelled(&self, piece: &str, out: &mut Wiped<u8>) {
+        match &self.spelling {
+            Spelling::Alphabet => {
+                for c in piece.chars() {
+                    match byte_of(c) {
+                        Some(byte) => out.push(byte),
+                        None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                    }
+                }
+            }
+            Spelling::Escaped => {
+                for (at, part) in piece.split('▁').enumerate() {
+                    if at > 0 {
+                        out.push(b' ');
+                    }
+                    out.extend_from_slice(part.as_bytes());
+                }
+            }
+            Spelling::Prefixed(prefix) => match piece.strip_prefix(prefix.as_str()) {
+                Some(rest) if !prefix.is_empty() => out.extend_from_slice(rest.as_bytes()),
+                _ => {
+                    out.push(b' ');
+                    out.extend_from_slice(piece.as_bytes());
+                }
+            },
+            Spelling::Plain => out.extend_from_slice(piece.as_bytes()),
+            Spelling::Backslashed => out.extend_from_slice(&rwkv::unescape(piece.as_bytes())),
         }
     }
 }

@@ -29,8 +29,13 @@ fn faults_have_a_kind_and_a_name() {
     let long = format!("<{}>", "x".repeat(600));
     let cases: Vec<(&str, Builder, Kind, &str)> = vec![
         ("nothing", Builder::new(), Kind::Missing, "`tokenizer.ggml.model`"),
-        ("bert", bpe().replace("tokenizer.ggml.model", "bert"), Kind::Unsupported, "`bert`"),
-        ("rwkv", bpe().replace("tokenizer.ggml.model", "rwkv"), Kind::Unsupported, "`rwkv`"),
+        ("no model", bpe().replace("tokenizer.ggml.model", "none"), Kind::Unsupported, "`none`"),
+        (
+            "DNA",
+            bpe().replace("tokenizer.ggml.model", "hybriddna"),
+            Kind::Unsupported,
+            "`hybriddna`",
+        ),
         (
             "an unknown splitter",
             bpe().replace("tokenizer.ggml.pre", "qwen-vieja"),

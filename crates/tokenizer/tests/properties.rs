@@ -34,6 +34,11 @@ const PRES: &[&str] = &[
     "bloom",
     "viking",
     "jina-v2-es",
+    "jais-2",
+    "exaone-moe",
+    "kimi-k2",
+    "superbpe",
+    "chameleon",
 ];
 
 static BYTE_LEVEL: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{LONGEST, Spent};
-use recinto_tokenizer::{Kind, Tokenizer};
+use recinto_tokenizer::Tokenizer;
 use recinto_weights::File;
 
 const NOT_SET: &str = "RECINTO_TEST_MODELS is not set";
@@ -26,6 +26,7 @@ const NAMES: &[&str] = &[
     "mpt",
     "command-r",
     "gemma-4",
+    "bert-bge",
 ];
 
 fn folder(test: &str) -> Option<PathBuf> {
@@ -80,22 +81,6 @@ fn rows_of_the_reference() {
             let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
             assert_eq!(ids, want, "{name} row {row}: {input:?}");
         }
-    }
-}
-
-#[test]
-fn other_tokenizers_are_refused_by_name() {
-    let test = "other_tokenizers_are_refused_by_name";
-    let Some(folder) = folder(test) else { return };
-    for (name, word) in [("bert-bge", "bert"), ("nomic-bert-moe", "t5")] {
-        let path = path(&folder, name);
-        if !there(test, &path) {
-            continue;
-        }
-        let file = File::open(&path).expect(name);
-        let error = Tokenizer::from_metadata(file.metadata()).err().expect(name);
-        assert_eq!(error.kind(), Kind::Unsupported, "{name}");
-        assert!(error.to_string().contains(&format!("`{word}`")), "{name}: {error}");
     }
 }
 
@@ -213,7 +198,7 @@ fn long_runs_of_one_character() {
     for (length, want) in [(1000, 125), (4000, 500), (16000, 2000)] {
         assert_eq!(ids(&llama, &"A".repeat(length), false).len(), want, "{length}");
     }
-    let names = ["llama-bpe", "llama-spm", "gemma-4"];
+    let names = ["llama-bpe", "llama-spm", "gemma-4", "bert-bge", "nomic-bert-moe"];
     let slow = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
         for name in names {
             let Some(tokenizer) = open(test, &folder, name) else { continue };
@@ -228,6 +213,39 @@ fn long_runs_of_one_character() {
         }
     });
     slow.expect("a thread").join().expect("no overflow, no panic");
+}
+
+#[test]
+fn unigram_gives_the_ids_of_the_library() {
+    let test = "unigram_gives_the_ids_of_the_library";
+    let Some(folder) = folder(test) else { return };
+    let Some(tokenizer) = open(test, &folder, "nomic-bert-moe") else { return };
+    let golden: serde_json::Value =
+        serde_json::from_str(include_str!("golden/json/ids.json")).expect("JSON");
+    let rows = &golden["gguf"];
+    let numbers =
+        |row: &serde_json::Value| -> Vec<u32> { serde_json::from_value(row.clone()).expect("ids") };
+    for (at, text) in golden["texts"].as_array().expect("texts").iter().enumerate() {
+        let text = text.as_str().expect("a text");
+        assert_eq!(ids(&tokenizer, text, false), numbers(&rows["ids"][at]), "{text:?}");
+        assert_eq!(ids(&tokenizer, text, true), numbers(&rows["content"][at]), "content {text:?}");
+        let tokens = tokenizer.encode(text, &[]).expect("encodes");
+        let placed = tokenizer.frame(&tokens, None).expect("a frame");
+        let framed: Vec<u32> = placed.iter().map(|placed| placed.token.id).collect();
+        assert_eq!(framed, numbers(&rows["framed"][at]), "framed {text:?}");
+    }
+    for (pair, row) in golden["pairs"]
+        .as_array()
+        .expect("pairs")
+        .iter()
+        .zip(rows["pairs"].as_array().expect("pairs"))
+    {
+        let encode =
+            |at: usize| tokenizer.encode(pair[at].as_str().expect("a text"), &[]).expect("encodes");
+        let placed = tokenizer.frame(&encode(0), Some(&encode(1))).expect("a frame");
+        let got: Vec<u32> = placed.iter().map(|placed| placed.token.id).collect();
+        assert_eq!(got, numbers(&row[0]), "{pair}");
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! The scanner of o200k and Tekken: words are cut where lower case is followed by upper case.
 //!
-//! As in the reference, only ASCII letters have a case; any other letter fits both.
+//! To the reference only ASCII letters have a case and any other letter fits both; the expressions
+//! of `tokenizer.json` go by the case of every letter.
 
 use recinto_os::Wiped;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::{
     chars::{L, M, N, Part},
@@ -18,19 +20,53 @@ pub(crate) struct Rule {
     pub contractions: bool,
     /// Accents are part of words.
     pub marks: bool,
-    /// Words are cut by case at all.
-    pub cases: bool,
+    /// Which letters have a case.
+    pub cases: Cases,
+    /// Slashes stay with the punctuation before them.
+    pub slash: bool,
+}
+
+/// Which letters have a case; the others fit both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cases {
+    None,
+    Ascii,
+    Unicode,
+}
+
+impl Cases {
+    /// Whether `c`, a letter or an accent, can stand among capitals.
+    fn upper(self, c: char) -> bool {
+        match self {
+            Cases::None => true,
+            Cases::Ascii => !c.is_ascii_lowercase(),
+            Cases::Unicode if c.is_ascii() => !c.is_ascii_lowercase(),
+            Cases::Unicode => c.general_category() != GeneralCategory::LowercaseLetter,
+        }
+    }
+
+    /// Whether it can stand among small letters.
+    fn lower(self, c: char) -> bool {
+        use GeneralCategory::{TitlecaseLetter, UppercaseLetter};
+        match self {
+            Cases::None => true,
+            Cases::Ascii => !c.is_ascii_uppercase(),
+            Cases::Unicode if c.is_ascii() => !c.is_ascii_uppercase(),
+            Cases::Unicode => !matches!(c.general_category(), UppercaseLetter | TitlecaseLetter),
+        }
+    }
 }
 
 /// GPT-4o's.
-pub(crate) const O200K: Rule = Rule { digits: 3, contractions: true, marks: false, cases: true };
+pub(crate) const O200K: Rule =
+    Rule { digits: 3, contractions: true, marks: false, cases: Cases::Ascii, slash: true };
 
 /// The word at `at` in the order the expression tries: `upper* lower+`, then `upper+ lower*`,
 /// each first with one other character before it.
 fn word(part: Part<'_>, at: usize, rule: Rule) -> Option<usize> {
     let letters = if rule.marks { L | M } else { L };
-    let upper = |c: char, bits: u8| bits & letters != 0 && !(rule.cases && c.is_ascii_lowercase());
-    let lower = |c: char, bits: u8| bits & letters != 0 && !(rule.cases && c.is_ascii_uppercase());
+    let upper = |c: char, bits: u8| bits & letters != 0 && rule.cases.upper(c);
+    let lower = |c: char, bits: u8| bits & letters != 0 && rule.cases.lower(c);
     let is_lower = |at: usize| lower(part.char(at), part.bits(at));
     let leads = !matches!(part.char(at), '\r' | '\n') && part.bits(at) & (L | N) == 0;
     let starts = [leads.then_some(at + 1), Some(at)];
@@ -69,7 +105,7 @@ pub(crate) fn cased(part: Part<'_>, rule: Rule, ends: &mut Wiped<u32>) {
             words::digits(part, at, rule.digits)
         } else if other(part.bits(from)) {
             let end = part.run(from, |_, bits| other(bits));
-            part.run(end, |c, _| matches!(c, '\r' | '\n' | '/'))
+            part.run(end, |c, _| matches!(c, '\r' | '\n') || c == '/' && rule.slash)
         } else {
             words::white_lines(part, at)
         };

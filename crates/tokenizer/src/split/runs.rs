@@ -87,6 +87,26 @@ pub(crate) fn threes(part: Part<'_>, ends: &mut Wiped<u32>) {
     }
 }
 
+/// Cuts before every group of three ASCII digits, counted from the right end of their run.
+pub(crate) fn groups(part: Part<'_>, ends: &mut Wiped<u32>) {
+    let mut at = part.start;
+    let mut from = part.start;
+    while at < part.end() {
+        let run = part.run(at, |c, _| c.is_ascii_digit());
+        let mut cut = at + (run - at) % 3;
+        while cut < run {
+            if cut > from {
+                ends.push(cut as u32);
+            }
+            (from, cut) = (cut, cut + 3);
+        }
+        at = part.run(run, |c, _| !c.is_ascii_digit());
+    }
+    if from < part.end() {
+        ends.push(part.end() as u32);
+    }
+}
+
 /// Cuts white space off the end.
 pub(crate) fn tail(part: Part<'_>, ends: &mut Wiped<u32>) {
     let mut from = part.end();

@@ -44,6 +44,20 @@ fn cuts() {
         ("bloom", "hola, que (tal)", &["hola", ",", " que", " (", "tal", ")"]),
         ("afmoe", "1234567", &["1", "234", "567"]),
         ("gemma4", "dos\n\nlíneas", &["dos", "\n\n", "líneas"]),
+        ("sarvam-moe", "dos\n\nlíneas", &["dos", "\n\n", "líneas"]),
+        ("jais-2", "a       b", &["a", "    ", "  ", " b"]),
+        ("jais-2", "a  1 \n  b", &["a", " ", " ", "1", " \n", " ", " b"]),
+        ("exaone-moe", "uno dos 12 a\n/x", &["uno dos", " ", "1", "2", " a", "\n", "/x"]),
+        ("exaone-moe", "¿qué es e\u{301} ?/a", &["¿qué es e\u{301}", " ?/", "a"]),
+        ("kimi-k2", "Hola中文's 1234", &["Hola", "中文", "'s", " ", "123", "4"]),
+        ("kimi-k2", "año's\n\n b", &["año's", "\n\n", " b"]),
+        ("superbpe", "un año 12345 b", &["un año ", "12", "345", " b"]),
+        (
+            "chameleon",
+            "x    y<sentinel:12>",
+            &["x", "    ", "y", "<", "sentinel", ":", "1", "2", ">"],
+        ),
+        ("whitespace", " uno  dos", &[" ", "uno", "  ", "dos"]),
     ];
     for (word, text, want) in cases {
         assert_eq!(split(word, text), *want, "{word}: {text:?}");

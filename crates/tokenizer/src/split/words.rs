@@ -18,10 +18,13 @@ pub(crate) struct Rule {
     pub marks: bool,
     /// Line ends stay with the punctuation before them.
     pub tail: bool,
+    /// White space is cut in runs of 512, 256, … 4, 2, 1.
+    pub halves: bool,
 }
 
 /// Qwen 2's.
-pub(crate) const PLAIN: Rule = Rule { digits: 1, contractions: true, marks: false, tail: true };
+pub(crate) const PLAIN: Rule =
+    Rule { digits: 1, contractions: true, marks: false, tail: true, halves: false };
 
 /// Length of the English contraction at `at`, or 0; `lower` reads a character.
 #[inline]
@@ -112,11 +115,34 @@ pub(crate) fn words(part: Part<'_>, rule: Rule, ends: &mut Wiped<u32>) {
         } else if other(part.char(from), part.bits(from)) {
             let end = part.run(from, other);
             if rule.tail { part.run(end, |c, _| matches!(c, '\r' | '\n')) } else { end }
+        } else if rule.halves {
+            halved(part, at, ends)
         } else {
             white_lines(part, at)
         };
-        ends.push(at as u32);
+        if ends.last() != Some(&(at as u32)) {
+            ends.push(at as u32);
+        }
     }
+}
+
+/// `\s{512}(?!\\S)|…|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s` up to the last one before a word, after
+/// lines: cuts all but the last piece, whose end it returns.
+fn halved(part: Part<'_>, at: usize, ends: &mut Wiped<u32>) -> usize {
+    let lines = white_lines(part, at);
+    if matches!(part.char(lines - 1), '\r' | '\n') {
+        return lines;
+    }
+    let end = part.run(at, |_, bits| bits & W != 0);
+    // Before a word the last one is not among them, unless it is the only one.
+    let stop = if end < part.end() { end - 1 } else { end };
+    let mut from = at;
+    while from < stop {
+        let size = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1].into_iter().find(|n| *n <= stop - from);
+        from += size.unwrap_or(1);
+        ends.push(from as u32);
+    }
+    if from == at { at + 1 } else { from }
 }
 
 /// One ASCII mark with the letters after it, words with accents, runs of marks; numbers and what
