@@ -29,9 +29,9 @@
 #![forbid(unsafe_code)]
 
 pub use recinto_engine::{
-    Batch, Digest, Digests, Error, Facts, Feed, Finish, Held, Kind, KvType, Level, Mark, Message,
-    Mode, Model, NUMERICS, OpenOptions, Options, Origin, Piece, Pin, Prompt, Receipt, Reply,
-    Request, Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION, Verify, Want,
+    Batch, Claim, Digest, Digests, Error, Facts, Feed, Finish, Held, Kind, KvType, Level, Mark,
+    Message, Mode, Model, NUMERICS, OpenOptions, Options, Origin, Piece, Pin, Prompt, Receipt,
+    Reply, Request, Role, Session, SessionOptions, Sink, Stop, Times, Usage, VERSION, Verify, Want,
 };
 pub use recinto_receipt::sha256;
 

@@ -20,7 +20,7 @@ use crate::{
     digest::{self, Cache, Digests, Known, Pending},
     error::{Error, Kind, guarded},
     exec::Bound,
-    open::{OpenOptions, Pin, Verify},
+    open::{OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
 };
@@ -176,6 +176,20 @@ impl Model {
     /// The chat template's source, where the model has one.
     pub fn template(&self) -> Option<&str> {
         self.0.template_text.as_deref()
+    }
+
+    /// Where the template comes from. One that [`OpenOptions::template`] gives in a language that
+    /// is not interpreted leaves the file's own in its place.
+    pub fn template_source(&self) -> TemplateSource {
+        match self.0.template {
+            Some(_) => TemplateSource::File,
+            None => TemplateSource::None,
+        }
+    }
+
+    /// Whether [`Model::digests`] has nothing left to compute of the weights.
+    pub fn digests_are_known(&self) -> bool {
+        self.0.weights.is_done()
     }
 
     /// SHA-256 of weights, architecture text, engine object and template; finishes the first,

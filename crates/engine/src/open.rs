@@ -28,6 +28,28 @@ pub struct OpenOptions {
     /// missing. `None`, the default, reads none and writes none: the library writes no file that
     /// nobody asked for.
     pub digest_cache: Option<PathBuf>,
+    /// The chat template that the model's store keeps beside the file. See
+    /// [`Model::template_source`](crate::Model::template_source) for whether it is used.
+    pub template: Option<StoreTemplate>,
+}
+
+/// A chat template that does not stand in the model file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreTemplate {
+    /// Text in the language of Go's `text/template`.
+    Go(String),
+}
+
+/// Where the chat template comes from that a model is asked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TemplateSource {
+    /// There is none: texts are continued as they stand.
+    None,
+    /// The model file.
+    File,
+    /// [`OpenOptions::template`].
+    Store,
 }
 
 /// Where the weights lie while the model is used.

@@ -49,6 +49,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             digest: made.digests.weights,
             digest_origin: Some(made.digests.weights_origin),
             weights: Some(made.digests.weights_held),
+            claim: None,
         },
         architecture: Architecture {
             name: program.name.clone(),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use recinto_engine::{KvType, Level, Pin, SessionOptions, Verify};
+use recinto_store::licence::Allowed;
 
 use crate::{
     EnvFile, Name,
@@ -51,9 +52,14 @@ const VERIFY: Key = Key {
 };
 const KV: Key =
     Key { variable: "RECINTO_KV", flag: "--kv", about: "how keys and values are stored" };
+const LICENSES: Key = Key {
+    variable: "RECINTO_LICENSES",
+    flag: "--licenses",
+    about: "licences and digests that may run",
+};
 
 /// Every setting there is.
-pub const KEYS: [Key; 8] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV];
+pub const KEYS: [Key; 9] = [PROVIDER, MODEL, ARCH_DIR, THREADS, LEVEL, PIN, VERIFY, KV, LICENSES];
 
 /// Where a value comes from; earlier ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +129,8 @@ pub struct Flags {
     pub verify: Option<String>,
     /// `--kv`.
     pub kv: Option<String>,
+    /// `--licenses`.
+    pub licenses: Option<String>,
     /// `--env-file` and `--no-env-file`.
     pub env_file: EnvFile,
 }
@@ -146,6 +154,8 @@ pub struct Settings {
     pub verify: Option<Setting<Verify>>,
     /// How keys and values are stored.
     pub kv: Option<Setting<KvType>>,
+    /// Licences and digests that may run; all where it is not set.
+    pub licenses: Option<Setting<Allowed>>,
     /// The `.env` file that was read.
     pub env_file: Option<PathBuf>,
 }
@@ -191,11 +201,25 @@ impl Settings {
         let kv = look(&KV, &flags.kv)?
             .map(|text| text.read(&KV, |name| word(name, KvType::ALL.into_iter(), KvType::name)))
             .transpose()?;
+        let licenses = look(&LICENSES, &flags.licenses)?
+            .map(|text| text.read(&LICENSES, |list| Ok(list.parse()?)))
+            .transpose()?;
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
         let model = look(&MODEL, &flags.model)?;
         let env_file = found.path;
-        Ok(Settings { provider, model, arch_dir, threads, level, pin, verify, kv, env_file })
+        Ok(Settings {
+            provider,
+            model,
+            arch_dir,
+            threads,
+            level,
+            pin,
+            verify,
+            kv,
+            licenses,
+            env_file,
+        })
     }
 
     /// How sessions are made: `context` positions, or as many as the model knows.
@@ -214,7 +238,8 @@ impl Settings {
             Error::new(Kind::NoModel, "no model is set").hint(
                 "put these two lines into .env or the environment, or give --model:\n\
                  RECINTO_PROVIDER=local\n\
-                 RECINTO_MODEL=/path/to/model.gguf",
+                 RECINTO_MODEL=/path/to/model.gguf\n\
+                 `recinto models` lists what is on this machine",
             )
         })
     }

@@ -15,7 +15,7 @@ pub use digest::Digest;
 pub use error::{Error, Kind};
 pub use hasher::{Hasher, sha256, sha256_ids, sha256_read, sha256_until};
 pub use record::{
-    Architecture, Engine, Finish, Held, Model, Origin, Output, Receipt, SCHEMA, Source, Times,
-    Usage,
+    Architecture, Claim, Engine, Finish, Held, Model, Origin, Output, Receipt, SCHEMA, Source,
+    Times, Usage,
 };
 pub use setting::{Setting, Word};

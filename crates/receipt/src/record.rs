@@ -56,6 +56,27 @@ pub struct Model {
     /// Where the weights lay that computed; `None` in records that do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Held>,
+    /// How the digest compares with what the model's store claims; `None` without a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+}
+
+/// How a digest compares with what a store claims. There is no record of one that differs: such a
+/// model gives no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// It is the one that was claimed.
+    Match,
+}
+
+impl Claim {
+    /// The word for it, as in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Claim::Match => "match",
+        }
+    }
 }
 
 /// Where a digest comes from.

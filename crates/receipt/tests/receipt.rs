@@ -17,6 +17,7 @@ fn receipt() -> Receipt {
             digest: sha256(b"weights"),
             digest_origin: Some(Origin::Cached),
             weights: Some(Held::Mapped),
+            claim: None,
         },
         architecture: Architecture {
             name: "qwen2".into(),

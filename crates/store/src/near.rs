@@ -2,21 +2,15 @@
 
 use std::path::Path;
 
-/// Most entries of a folder that are looked at; a hint is not worth more.
-const MAX_ENTRIES: usize = 10_000;
+use crate::read;
+
 /// Most names in a hint.
 const MAX_NAMES: usize = 5;
 
 /// The `.gguf` names in `folder`, sorted; empty when the folder cannot be read.
 pub(crate) fn models_in(folder: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .take(MAX_ENTRIES)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.to_ascii_lowercase().ends_with(".gguf"))
-        .collect();
-    names.sort();
-    names
+    let names = read::entries(folder).unwrap_or_default().into_iter().map(|entry| entry.0);
+    names.filter(|name| name.to_ascii_lowercase().ends_with(".gguf")).collect()
 }
 
 /// At most five of `names`, the nearest to `wanted` first.
