@@ -20,6 +20,7 @@ pub mod private;
 pub mod shield;
 #[allow(unsafe_code)]
 pub mod signal;
+pub mod terminal;
 pub mod usage;
 mod wiped;
 

@@ -16,6 +16,12 @@ pub enum Kind {
     NoModel,
     /// The model's name leads to no file.
     Name(recinto_store::Kind),
+    /// The model is in files that this version does not open.
+    Files,
+    /// The operator's list of licences and digests does not have this model.
+    Licence,
+    /// The weights are not what their store claims.
+    Claim,
     /// The engine could not open the model or carry out the request.
     Engine(recinto_engine::Kind),
 }

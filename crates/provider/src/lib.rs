@@ -4,19 +4,21 @@
 //! [`Provider`]. No setting at all means this process, never anybody else.
 #![forbid(unsafe_code)]
 
+mod defaults;
 mod env_file;
 mod error;
 mod local;
 mod name;
 mod settings;
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{env, ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
+use recinto_store::Roots;
 
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
-pub use local::Local;
+pub use local::{Local, one_file};
 pub use name::Name;
 pub use settings::{Flags, KEYS, Key, Setting, Settings, Source, digest_cache};
 
@@ -47,6 +49,16 @@ pub trait Provider {
         stop: &Stop,
         sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Reply, Error>;
+}
+
+/// The folders in which this user's names are looked up, seen from the working directory.
+///
+/// # Errors
+///
+/// When there is no working directory.
+pub fn roots() -> Result<Roots, Error> {
+    let here = settings::working_directory()?;
+    Ok(Roots::from_env(&|name| env::var_os(name), &here))
 }
 
 /// Opens the provider that `settings` names.

@@ -1,29 +1,57 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{borrow::Cow, ops::ControlFlow, path::Path};
 
-use recinto_engine::{Model, OpenOptions, Piece, Reply, Request, SessionOptions, Stop};
+use recinto_engine::{
+    Claim, Digests, Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session,
+    SessionOptions, Stop, StoreTemplate, TemplateSource,
+};
+use recinto_store::{
+    Files, Form, Roots,
+    licence::{self, Allowed, Licence},
+};
 
-use crate::{Error, Identity, Name, Provider, Settings};
+use crate::{
+    Error, Identity, Kind, Name, Provider, Setting, Settings,
+    defaults::{self, Defaults},
+};
 
 /// A model of this disk, opened in this process.
 pub struct Local {
     model: Model,
     name: String,
-    path: PathBuf,
+    files: Files,
+    defaults: Defaults,
+    licences: Vec<Licence>,
+    notes: Vec<String>,
     session: SessionOptions,
 }
 
 impl Local {
-    /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
-    /// pinning and verifying goes before what `options` says; sessions are as `settings` has them.
+    /// Opens the model that `settings` names, in the stores that the environment names.
     ///
     /// # Errors
     ///
-    /// No model is set, its name leads to no file, or the file cannot be run.
+    /// As [`Local::open_in`].
     pub fn open(settings: &Settings, options: OpenOptions) -> Result<Local, Error> {
+        Local::open_in(settings, &crate::roots()?, options)
+    }
+
+    /// Opens the model that `settings` names, in the stores of `roots`. What `settings` says of
+    /// threads, level, arch files, pinning and verifying goes before what `options` says; sessions
+    /// are as `settings` has them, with what the model's store says of them below.
+    ///
+    /// # Errors
+    ///
+    /// No model is set, its name leads to no file, its licence is not allowed, its file is not the
+    /// one its store claims, or the file cannot be run.
+    pub fn open_in(
+        settings: &Settings,
+        roots: &Roots,
+        options: OpenOptions,
+    ) -> Result<Local, Error> {
         let name = settings.model()?.value.clone();
-        let path = recinto_store::resolve(&name)?.weights;
+        let files = recinto_store::resolve(&name, roots)?;
         let options = OpenOptions {
             arch_dir: settings.arch_dir.as_ref().map(|s| s.value.clone()).or(options.arch_dir),
             threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
@@ -31,10 +59,39 @@ impl Local {
             pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
             verify: settings.verify.as_ref().map_or(options.verify, |s| s.value),
             name: Some(name.clone()),
+            template: files.layers.template.clone().map(StoreTemplate::Go).or(options.template),
             ..options
         };
-        let model = Model::open(&path, &options)?;
-        Ok(Local { model, name, path, session: settings.session(None) })
+        let model = Model::open(one_file(&files)?, &options)?;
+        let said = |key: &str| model.file().metadata().str(key).ok().flatten();
+        let licences =
+            licence::stated(&files, said("general.license"), said("general.license.name"));
+        let facts = model.facts();
+        let defaults = defaults::of(&files.layers.params, facts.vocabulary, facts.context);
+        let mut notes: Vec<String> = files.notes.iter().map(ToString::to_string).collect();
+        notes.extend(defaults.notes.iter().map(ToString::to_string));
+        if options.template.is_some() && model.template_source() != TemplateSource::Store {
+            notes.push(match model.template_source() {
+                TemplateSource::None => {
+                    "the store's chat template is in Go's language, which is not interpreted, and \
+                     the file has none: texts are continued as they stand"
+                }
+                _ => {
+                    "the store's chat template is in Go's language, which is not interpreted: the \
+                     one in the file is used"
+                }
+            }
+            .into());
+        }
+        let session = settings.session(None);
+        let local = Local { model, name, files, defaults, licences, notes, session };
+        if let Some(allowed) = &settings.licenses {
+            local.allowed(allowed)?;
+        }
+        if local.model.digests_are_known() {
+            local.claim(&local.model.digests()?)?;
+        }
+        Ok(local)
     }
 
     /// The same with sessions made by `options`.
@@ -47,11 +104,161 @@ impl Local {
     pub fn model(&self) -> &Model {
         &self.model
     }
+
+    /// Where the name led, and what the store keeps beside the weights.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Every licence that the file or its store states.
+    pub fn licences(&self) -> &[Licence] {
+        &self.licences
+    }
+
+    /// What a user should know about how the name was resolved and what of the store is left out.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How answers are made where the user says nothing: the engine's defaults, and above them
+    /// what the model's store says.
+    pub fn options(&self) -> Options {
+        self.defaults.options.clone()
+    }
+
+    /// A new conversation's memory. Without a context of the user's own it has the store's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::session`].
+    pub fn session(&self) -> Result<Session, Error> {
+        let context = self.session.context.or(self.defaults.context);
+        Ok(self.model.session(&SessionOptions { context, ..self.session.clone() })?)
+    }
+
+    /// The request with what the store puts before a conversation: its instructions where there
+    /// are none, and its examples. A text to continue stays as it is.
+    pub fn request<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let layers = &self.files.layers;
+        let instructed = request.messages.iter().any(|message| message.role == Role::System);
+        let system = layers.system.as_ref().filter(|_| !instructed);
+        if request.completion || (system.is_none() && layers.messages.is_empty()) {
+            return Cow::Borrowed(request);
+        }
+        let mut filled = request.clone();
+        if let Some(text) = system {
+            filled.messages.insert(0, Message::new(Role::System, text));
+        }
+        let first = filled.messages.iter().position(|message| message.role != Role::System);
+        let examples = layers.messages.iter().map(|example| {
+            let role = match example.role.as_str() {
+                "assistant" => Role::Assistant,
+                "system" => Role::System,
+                _ => Role::User,
+            };
+            Message::new(role, &example.content)
+        });
+        let at = first.unwrap_or(filled.messages.len());
+        filled.messages.splice(at..at, examples);
+        Cow::Owned(filled)
+    }
+
+    /// Answers `request` in `session`; the receipt says how the weights compare with what their
+    /// store claims.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::reply`]; and when the weights are not what their store claims.
+    pub fn reply(
+        &self,
+        session: &mut Session,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<Reply, Error> {
+        let mut reply = session.reply(&self.request(request), stop, sink)?;
+        reply.receipt.model.claim = self.claim(&reply.digests)?;
+        Ok(reply)
+    }
+
+    /// Compares the digests of the bytes that ran with what the store claims.
+    ///
+    /// # Errors
+    ///
+    /// When they differ.
+    fn claim(&self, digests: &Digests) -> Result<Option<Claim>, Error> {
+        let found = [digests.weights];
+        let claims = self.files.claimed.iter().zip(found).zip(&self.files.weights);
+        let mut matches = !self.files.claimed.is_empty();
+        for ((claimed, found), path) in claims {
+            match claimed {
+                Some(claimed) if *claimed != found => {
+                    let (store, path) = (self.files.store.title(), path.display());
+                    let what = format!(
+                        "{path} has the digest sha256:{found}, and the {store} claims \
+                         sha256:{claimed}"
+                    );
+                    return Err(Error::new(Kind::Claim, what).hint(format!(
+                        "the file was damaged or changed: fetch it again; `path:{path}` uses it \
+                         without the claim"
+                    )));
+                }
+                other => matches &= other.is_some(),
+            }
+        }
+        Ok(matches.then_some(Claim::Match))
+    }
+
+    /// Whether the operator's list lets the model run.
+    fn allowed(&self, list: &Setting<Allowed>) -> Result<(), Error> {
+        if list.value.licences(&self.licences) {
+            return Ok(());
+        }
+        let digest = self.model.digests()?.weights;
+        if list.value.digest(&digest) {
+            return Ok(());
+        }
+        let stated: Vec<String> =
+            self.licences.iter().map(|licence| format!("`{licence}`")).collect();
+        let stated = match stated.len() {
+            0 => "it states no licence".into(),
+            1 => format!("its licence is {}", stated[0]),
+            _ => format!("its licences are {}", stated.join(" and ")),
+        };
+        let (name, source, listed) = (&self.name, &list.source, &list.value);
+        let what = format!("{name} may not run here: {stated}, its digest sha256:{digest}");
+        Err(Error::new(Kind::Licence, what)
+            .hint(format!("allowed are {listed} ({source}); add the licence or the digest there")))
+    }
+}
+
+/// The one file of a model, for an engine that opens one.
+///
+/// # Errors
+///
+/// The model lies in several files, or is a checkpoint.
+pub fn one_file(files: &Files) -> Result<&Path, Error> {
+    match (files.form, &files.weights[..]) {
+        (Form::Gguf, [one]) => Ok(one),
+        (Form::Gguf, many) => {
+            let (count, name) = (many.len(), &files.name);
+            let what = format!("the model lies in {count} files, and one is opened: {name}");
+            Err(Error::new(Kind::Files, what)
+                .hint("join the parts first: `llama-gguf-split --merge FIRST-PART ALL.gguf`"))
+        }
+        _ => {
+            let name = &files.name;
+            let what = format!("the model is a checkpoint of safetensors, not GGUF: {name}");
+            Err(Error::new(Kind::Files, what)
+                .hint("checkpoints are not opened yet; take a GGUF of the same model"))
+        }
+    }
 }
 
 impl Provider for Local {
     fn identity(&self) -> Identity {
-        Identity { provider: Name::Local, model: self.name.clone(), path: Some(self.path.clone()) }
+        let path = self.files.weights.first().cloned();
+        Identity { provider: Name::Local, model: self.name.clone(), path }
     }
 
     fn complete(
@@ -60,6 +267,6 @@ impl Provider for Local {
         stop: &Stop,
         sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Reply, Error> {
-        Ok(self.model.session(&self.session)?.reply(request, stop, sink)?)
+        self.reply(&mut self.session()?, request, stop, sink)
     }
 }

@@ -167,10 +167,7 @@ impl Settings {
     ///
     /// A value that cannot be, an unknown provider, a `.env` file that cannot be trusted.
     pub fn resolve(flags: &Flags) -> Result<Settings, Error> {
-        let here = env::current_dir().map_err(|e| {
-            Error::new(Kind::Setting, format!("the working directory is gone: {e}"))
-        })?;
-        Settings::resolve_from(flags, &|name| env::var_os(name), &here)
+        Settings::resolve_from(flags, &|name| env::var_os(name), &working_directory()?)
     }
 
     /// The same with the environment and the working directory given.
@@ -202,7 +199,7 @@ impl Settings {
             .map(|text| text.read(&KV, |name| word(name, KvType::ALL.into_iter(), KvType::name)))
             .transpose()?;
         let licenses = look(&LICENSES, &flags.licenses)?
-            .map(|text| text.read(&LICENSES, |list| Ok(list.parse()?)))
+            .map(|text| text.read(&LICENSES, |list| Ok(list.parse::<Allowed>()?)))
             .transpose()?;
         let arch_dir = look(&ARCH_DIR, &flags.arch_dir)?
             .map(|text| Setting { value: text.value.into(), source: text.source });
@@ -236,13 +233,18 @@ impl Settings {
     pub fn model(&self) -> Result<&Setting<String>, Error> {
         self.model.as_ref().ok_or_else(|| {
             Error::new(Kind::NoModel, "no model is set").hint(
-                "put these two lines into .env or the environment, or give --model:\n\
+                "put these two lines into .env or the environment, or give --model; `recinto \
+                 models` lists what is here:\n\
                  RECINTO_PROVIDER=local\n\
-                 RECINTO_MODEL=/path/to/model.gguf\n\
-                 `recinto models` lists what is on this machine",
+                 RECINTO_MODEL=/path/to/model.gguf",
             )
         })
     }
+}
+
+pub(crate) fn working_directory() -> Result<PathBuf, Error> {
+    env::current_dir()
+        .map_err(|e| Error::new(Kind::Setting, format!("the working directory is gone: {e}")))
 }
 
 /// The text of a setting, from the first place that has one. An empty one is a fault, not an

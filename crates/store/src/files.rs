@@ -53,7 +53,8 @@ pub enum Form {
 pub struct Files {
     /// Who keeps the model.
     pub store: Store,
-    /// A whole name that leads to the same files again: `path:/…`, `ollama:host/…`, `hf:…@commit:…`.
+    /// A whole name that leads to the same files again, with its prefix: `path:/…`,
+    /// `ollama:host/…`, `hf:…@commit:…`.
     pub name: String,
     /// The store's folder; of a path, the folder it is in.
     pub root: PathBuf,

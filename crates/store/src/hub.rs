@@ -97,7 +97,11 @@ fn found(held: &Held) -> Result<Found<'_>, Error> {
 fn commit(held: &Held) -> Result<(String, Option<Note>), Error> {
     let snapshots = held.repo.join("snapshots");
     let there: Vec<String> = match read::entries(&snapshots) {
-        Ok(entries) => entries.into_iter().filter(|(_, p)| p.is_dir()).map(|e| e.0).collect(),
+        // A link to a folder could lead anywhere: a snapshot is a folder of its own.
+        Ok(entries) => {
+            let own = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            entries.into_iter().filter(|(_, path)| own(path)).map(|entry| entry.0).collect()
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(Error::io(&snapshots, &error)),
     };

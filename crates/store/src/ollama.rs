@@ -189,7 +189,7 @@ impl Blobs<'_> {
         let real = read::within(path, &folders)?;
         let bytes = read::bounded(&real, MAX_MANIFEST)?;
         manifest::parse(&bytes).map_err(|why| {
-            let what = format!("its manifest {} is broken: {why}", shown(path));
+            let what = format!("its manifest is broken, {why}: {}", shown(path));
             Error::new(Kind::Broken, what).with_hint(self.again())
         })
     }

@@ -56,10 +56,13 @@ impl Roots {
 mod tests {
     use super::*;
 
+    /// Name, variables, folders of Ollama, folder of the cache.
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], Option<PathBuf>);
+
     #[test]
     fn variables_name_folders() {
         let hub = |path: &str| Some(PathBuf::from(path));
-        let cases: &[(&str, &[(&str, &str)], &[&str], Option<PathBuf>)] = &[
+        let cases: &[Case<'_>] = &[
             ("nothing", &[], &[SERVICE], None),
             (
                 "home",

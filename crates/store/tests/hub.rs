@@ -156,6 +156,14 @@ fn broken_links_are_marked() {
     symlink(dir.path(), out.0.join("snapshots").join(ONE).join("folder")).unwrap();
     // Blobs of another repository are out too.
     out.link(ONE, "other-Q5_0.gguf", "../../models--o--n/blobs/../../../secreto.gguf");
+    // A snapshot that is a link could lead anywhere.
+    let linked = repo(dir.path(), "o/linked").reference("main", ONE);
+    fs::create_dir_all(dir.path().join("fuera")).unwrap();
+    fs::write(dir.path().join("fuera/m.gguf"), b"GGUF").unwrap();
+    fs::create_dir_all(linked.0.join("snapshots")).unwrap();
+    symlink(dir.path().join("fuera"), linked.0.join("snapshots").join(ONE)).unwrap();
+    fails(resolve("o/linked", &roots(dir.path())), Kind::Missing, &["has no snapshot"]);
+    fs::remove_dir_all(&linked.0).unwrap();
     let good = resolve("o/n", &roots(dir.path())).unwrap();
     assert_eq!(names(&good), ["good-Q8_0.gguf"]);
     let [Note::BrokenFile { file, why }] = &good.notes[..] else { panic!("{:?}", good.notes) };

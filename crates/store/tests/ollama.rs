@@ -99,9 +99,8 @@ fn nothing_outside_the_store_is_opened() {
     fs::write(&secret, "GGUF clave").unwrap();
     let hex = store.blob(b"GGUF");
     let manifest = |digest: &str| {
-        format!(
-            r#"{{"layers":[{{"mediaType":"application/vnd.ollama.image.model","digest":"{digest}","size":4}}]}}"#
-        )
+        let media = "application/vnd.ollama.image.model";
+        format!(r#"{{"layers":[{{"mediaType":"{media}","digest":"{digest}","size":4}}]}}"#)
     };
     let bad = [
         ("short", format!("sha256:{}", &hex[1..])),
@@ -114,7 +113,11 @@ fn nothing_outside_the_store_is_opened() {
     for (tag, digest) in &bad {
         store.manifest(&format!("{HOST}/library/m/{tag}"), &manifest(digest));
         let found = resolve(&format!("m:{tag}"), &roots(dir.path()));
-        fails(found, Kind::Broken, &[&format!("m:{tag}: its manifest"), "64 hexadecimal digits"]);
+        fails(
+            found,
+            Kind::Broken,
+            &[&format!("m:{tag}: its manifest is broken"), "64 hexadecimal digits"],
+        );
     }
     for (tag, digest) in [("colon", format!("sha256:{hex}")), ("dash", format!("sha256-{hex}"))] {
         store.manifest(&format!("{HOST}/library/m/{tag}"), &manifest(&digest));

@@ -15,6 +15,15 @@ use crate::{
     tokenizer::Model,
 };
 
+/// See [`Tokenizer::check`].
+pub(crate) fn check(m: Metadata<'_>) -> Result<(), Error> {
+    match model_word(m)? {
+        "llama" => {}
+        word => drop(find_pre(word, load::text(m, "pre")?, &mut Vec::new())?),
+    }
+    load::pieces(m).map(drop)
+}
+
 /// See [`Tokenizer::from_metadata`].
 pub(crate) fn build(m: Metadata<'_>) -> Result<Tokenizer, Error> {
     use PieceKind::{Control, Unknown};

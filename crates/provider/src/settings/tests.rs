@@ -80,6 +80,7 @@ fn every_key_is_looked_up() {
         ("RECINTO_PIN", "memory"),
         ("RECINTO_VERIFY", "always"),
         ("RECINTO_KV", "q8_0"),
+        ("RECINTO_LICENSES", "apache-2.0, MIT"),
     ];
     assert!(KEYS.iter().all(|key| pairs.iter().any(|(name, _)| *name == key.variable)));
     let found = Settings::resolve_from(&Flags::default(), &environment(&pairs), dir.path());
@@ -96,6 +97,11 @@ fn every_key_is_looked_up() {
     assert_eq!(found.verify, Some(verify));
     assert_eq!(found.session(Some(7)), SessionOptions { context: Some(7), kv: KvType::Q8_0 });
     assert_eq!(found.kv, Some(Setting { value: KvType::Q8_0, source: at("RECINTO_KV") }));
+    let licenses = found.licenses.unwrap();
+    assert_eq!(
+        (licenses.value.to_string(), licenses.source),
+        ("apache-2.0,mit".into(), at("RECINTO_LICENSES"))
+    );
 }
 
 #[test]
@@ -136,6 +142,13 @@ fn faults() {
         ("pin", "RECINTO_PIN", "disk", Kind::Setting, &["RECINTO_PIN: one of off, memory is"]),
         ("kv", "RECINTO_KV", "q4_0", Kind::Setting, &["RECINTO_KV: one of bf16, f16, q8_0 is"]),
         ("kv near", "RECINTO_KV", "BF16", Kind::Setting, &["one of bf16, f16, q8_0 is needed"]),
+        (
+            "licenses",
+            "RECINTO_LICENSES",
+            "mit,,gemma",
+            Kind::Name(recinto_store::Kind::Invalid),
+            &["RECINTO_LICENSES: ids of licences and digests are needed", "as in `apache-2.0"],
+        ),
         ("verify", "RECINTO_VERIFY", "no", Kind::Setting, &["one of cached, always is needed"]),
     ];
     for (name, key, value, kind, parts) in cases {

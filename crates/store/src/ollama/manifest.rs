@@ -95,9 +95,8 @@ mod tests {
     use super::*;
 
     fn one(digest: &str) -> String {
-        format!(
-            r#"{{"layers":[{{"mediaType":"application/vnd.ollama.image.model","digest":"{digest}","size":7}}]}}"#
-        )
+        let media = format!("{LAYER}model");
+        format!(r#"{{"layers":[{{"mediaType":"{media}","digest":"{digest}","size":7}}]}}"#)
     }
 
     #[test]
