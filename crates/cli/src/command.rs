@@ -29,6 +29,7 @@ commands! {
     Ask => ask,
     Chat => chat,
     Status => status,
+    Models => models,
     Inspect => inspect,
     Tokenize => tokenize,
     Render => render,

@@ -45,9 +45,9 @@ pub struct Failure {
 #[derive(Debug, Serialize)]
 pub struct Told {
     kind: &'static str,
-    message: String,
+    pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    pub hint: Option<String>,
     exit_code: u8,
 }
 
@@ -204,7 +204,7 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
 
 fn of_name(kind: NameKind, text: String) -> Failure {
     match kind {
-        NameKind::Invalid | NameKind::Store => Failure::usage(one_line(&text)),
+        NameKind::Invalid | NameKind::Ambiguous => Failure::usage(one_line(&text)),
         _ => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
     }
 }
@@ -227,6 +227,9 @@ impl From<recinto_provider::Error> for Failure {
         match error.kind() {
             ProviderKind::Name(kind) => of_name(*kind, text),
             ProviderKind::Engine(kind) => of_engine(kind, text),
+            ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
+            ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
+            ProviderKind::Claim => Failure::of_kind(Exit::Failed, "claim", one_line(&text)),
             _ => Failure::usage(text),
         }
     }

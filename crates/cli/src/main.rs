@@ -8,11 +8,13 @@ mod exit;
 mod failure;
 #[cfg(debug_assertions)]
 mod fault;
+mod glance;
 mod input;
 mod interrupt;
 mod open;
 mod options;
 mod screen;
+mod table;
 mod text;
 mod usage;
 mod write;

@@ -8,8 +8,13 @@ use std::{
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_engine::{Facts, Model, OpenOptions, Reply};
-use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache};
+use recinto_provider::{EnvFile, Flags, Local, Name, Settings, digest_cache, one_file};
+use recinto_store::{
+    Files,
+    licence::{Licence, Use},
+};
 use recinto_tokenizer::Tokenizer;
+use recinto_weights::File;
 
 use crate::{failure::Failure, screen::Screen, write::Target};
 
@@ -17,7 +22,8 @@ use crate::{failure::Failure, screen::Screen, write::Target};
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// The model: a path to a .gguf file [variable: RECINTO_MODEL]
+    /// The model: a path to a .gguf file, a name of an Ollama store or of the Hugging Face cache
+    /// (`recinto models` lists them) [variable: RECINTO_MODEL]
     #[arg(short, long, value_name = "NAME")]
     pub model: Option<String>,
 
@@ -66,6 +72,11 @@ pub struct ModelArgs {
     #[arg(long, value_name = "TYPE")]
     pub kv: Option<String>,
 
+    /// Licences and digests that may run, as in apache-2.0,mit,sha256:…; anything else is refused
+    /// [variable: RECINTO_LICENSES] [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub licenses: Option<String>,
+
     /// Keep text, token ids, keys and values out of the swap
     #[arg(long)]
     pub lock_memory: bool,
@@ -88,6 +99,7 @@ impl ModelArgs {
             pin: self.pin.clone(),
             verify: self.verify.clone(),
             kv: self.kv.clone(),
+            licenses: self.licenses.clone(),
             env_file,
         };
         Ok(Settings::resolve(&flags)?)
@@ -148,6 +160,16 @@ impl ReceiptArgs {
     }
 }
 
+/// The files that a name leads to, in the stores of this user.
+pub fn files(name: &str) -> Result<Files, Failure> {
+    Ok(recinto_store::resolve(name, &recinto_provider::roots()?)?)
+}
+
+/// The model file that a name led to, opened for looking at.
+pub fn model_file(files: &Files) -> Result<File, Failure> {
+    Ok(File::open(one_file(files)?)?)
+}
+
 /// The files a command reads, none of which it may replace: the model, the `.env` file, the arch
 /// files, this program, and `others`.
 pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
@@ -155,7 +177,7 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
     files.extend(settings.env_file.clone());
     if let Some(model) = &settings.model {
         // A name that leads nowhere is reported when it is opened.
-        files.extend(recinto_store::resolve(&model.value).ok().map(|found| found.weights));
+        files.extend(self::files(&model.value).map_or_else(|_| Vec::new(), |found| found.weights));
     }
     if let Some(folder) = &settings.arch_dir
         && let Ok(entries) = std::fs::read_dir(&folder.value)
@@ -216,8 +238,13 @@ pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
     })
 }
 
-/// Says what was opened: a foreign architecture always, the rest with `-v`.
-pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
+/// Says what was opened: a foreign architecture and what of the store is left out always, the rest
+/// with `-v`.
+pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
+    let model: &Model = local.model();
+    local.notes().iter().for_each(|note| screen.note(note));
+    let licences = licences(local.licences());
+    screen.detail(&format!("licence: {licences}"));
     if facts.architecture_origin != "built-in" {
         let (name, origin) = (&facts.architecture, &facts.architecture_origin);
         screen.note(&format!("the architecture `{name}` comes from {origin}"));
@@ -237,4 +264,16 @@ pub fn introduce(screen: &Screen, model: &Model, facts: &Facts) {
 /// Says with `-v` what is unusual about a vocabulary.
 pub fn remarks(screen: &Screen, tokenizer: &Tokenizer) {
     tokenizer.notes().iter().for_each(|note| screen.detail(&format!("tokenizer: {note}")));
+}
+
+/// Licences in one line, those that ask for more than to be named with what they ask.
+pub fn licences(stated: &[Licence]) -> String {
+    if stated.is_empty() {
+        return Use::Missing.name().into();
+    }
+    let one = |licence: &Licence| match licence.allows {
+        Use::Open => licence.to_string(),
+        other => format!("{licence} ({})", other.name()),
+    };
+    stated.iter().map(one).collect::<Vec<_>>().join(", ")
 }

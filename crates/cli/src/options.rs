@@ -14,8 +14,9 @@ use crate::{
 };
 
 /// Flags that are taken for options: what they set is no matter of one answer.
-const FLAGS: [&str; 9] =
-    ["context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv"];
+const FLAGS: [&str; 10] = [
+    "context", "timeout", "threads", "level", "model", "system", "pin", "verify", "kv", "licenses",
+];
 /// Most time for one answer: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -71,7 +72,11 @@ pub struct AnswerArgs {
 impl AnswerArgs {
     /// The engine's options; a named flag goes before `-o`.
     pub fn options(&self) -> Result<Options, Failure> {
-        let mut options = Options::default();
+        self.over(Options::default())
+    }
+
+    /// The same over what a model's store says; texts that end an answer are added to its own.
+    pub fn over(&self, mut options: Options) -> Result<Options, Failure> {
         for pair in &self.option {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(Failure::usage("-o needs KEY=VALUE")

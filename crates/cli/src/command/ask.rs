@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
-    let options = args.answer.options()?;
+    args.answer.options()?;
     let settings = args.model.settings()?;
     settings.model()?;
     let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
@@ -75,11 +75,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     messages.push(input::message(Role::User, &text, lock)?);
     drop(text);
+    let local = args.model.open_with(&settings)?.with_session(args.answer.session(&settings));
+    let options = args.answer.over(local.options())?;
     let request =
         Request { messages, options, completion: args.completion, ..Request::default() };
-    let local = args.model.open_with(&settings)?.with_session(args.answer.session(&settings));
     let facts = local.model().facts();
-    open::introduce(&screen, local.model(), &facts);
+    open::introduce(&screen, &local, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
     let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))?;

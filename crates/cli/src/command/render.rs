@@ -64,7 +64,7 @@ struct Body<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let options = args.answer.options()?;
+    args.answer.options()?;
     let settings = args.model.settings()?;
     settings.model()?;
     let lock = args.model.lock_memory;
@@ -76,10 +76,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         messages.push(input::message(Role::System, &system, lock)?);
     }
     messages.push(input::message(Role::User, &text, lock)?);
-    let request = Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?;
-    open::introduce(&screen, local.model(), &local.model().facts());
-    let prompt = local.model().prompt(&request)?;
+    let options = args.answer.over(local.options())?;
+    let request = Request { messages, options, completion: args.completion, ..Request::default() };
+    open::introduce(&screen, &local, &local.model().facts());
+    let prompt = local.model().prompt(&local.request(&request))?;
     if args.output.json {
         let body = Body {
             mode: prompt.mode,

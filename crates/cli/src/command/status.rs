@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verify};
+use recinto_engine::{
+    Claim, Digests, Facts, KvType, Options, Piece, Pin, Reply, Request, Verify,
+};
 use recinto_provider::{Local, Provider, Setting, Settings, Source};
+use recinto_store::Store;
 use serde::Serialize;
 
 use crate::{
@@ -11,7 +14,8 @@ use crate::{
     exit::Exit,
     failure::{Failure, Told},
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs, ReceiptArgs},
+    glance::Stated,
+    open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
 
@@ -94,6 +98,7 @@ struct Chosen {
     pin: Row,
     verify: Row,
     kv: Row,
+    licenses: Row,
     /// The `.env` file that was read.
     env_file: Option<String>,
 }
@@ -109,6 +114,7 @@ impl Chosen {
             pin: Row::pin(settings),
             verify: Row::verify(settings),
             kv: Row::of(settings.kv.as_ref(), |kv| kv.name().into()).or(KvType::default().name()),
+            licenses: Row::of(settings.licenses.as_ref(), ToString::to_string),
             env_file: settings.env_file.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -132,6 +138,13 @@ struct Opened<'a> {
     mode: recinto_engine::Mode,
     /// What is unusual about the vocabulary.
     tokenizer_notes: &'a [String],
+    /// What of the store is left out, and how the name was resolved.
+    notes: &'a [String],
+    /// The name that leads to the same files again.
+    resolved: &'a str,
+    licences: Vec<Stated>,
+    /// How the digest compares with what the store claims, where it claims one.
+    claim: Option<Claim>,
     first_token_ms: f64,
 }
 
@@ -160,13 +173,17 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                     digests: &reply.digests,
                     mode: reply.mode,
                     tokenizer_notes: notes,
+                    notes: local.notes(),
+                    resolved: &local.files().name,
+                    licences: local.licences().iter().map(Stated::of).collect(),
+                    claim: reply.receipt.model.claim,
                     first_token_ms: reply.times.prefill_ms,
                 };
                 let opened = Some(opened);
                 let body = Body { can_answer: true, settings: &chosen, error: None, opened };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
-                model_lines(&mut screen, &chosen, &facts, notes, &reply)?;
+                model_lines(&mut screen, &chosen, &local, &facts, &reply)?;
             }
             receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
@@ -203,14 +220,17 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     screen.row(&format!("pin           {}", chosen.pin.line()))?;
     screen.row(&format!("verify        {}", chosen.verify.line()))?;
     screen.row(&format!("kv            {}", chosen.kv.line()))?;
+    if chosen.licenses.value.is_some() {
+        screen.row(&format!("licenses      {}", chosen.licenses.line()))?;
+    }
     Ok(())
 }
 
 fn model_lines(
     screen: &mut Screen,
     chosen: &Chosen,
+    local: &Local,
     facts: &Facts,
-    notes: &[String],
     reply: &Reply,
 ) -> Result<(), Failure> {
     let of = |row: &Row, default: &str| match row.value {
@@ -228,6 +248,21 @@ fn model_lines(
         Some(digest) => digest.to_string(),
         None => "none: texts are continued as they stand".into(),
     };
+    let files = local.files();
+    let store = match files.store {
+        Store::Path => None,
+        store => Some(format!("{} {}, {}", store.title(), files.root.display(), files.name)),
+    };
+    if let Some(value) = store {
+        screen.row(&format!("store         {value}"))?;
+    }
+    for note in local.notes() {
+        screen.row(&format!("  note        {note}"))?;
+    }
+    let claim = match reply.receipt.model.claim {
+        Some(Claim::Match) => ", as its store claims",
+        None => "",
+    };
     let rows = [
         ("file", format!("{} ({:.1} MiB)", facts.path.display(), mib(facts.bytes))),
         (
@@ -239,14 +274,14 @@ fn model_lines(
         ),
         ("dtypes", dtypes.join(", ")),
         ("tokenizer", facts.tokenizer.clone()),
-        ("licence", facts.license.clone().unwrap_or("not stated in the file".into())),
+        ("licence", open::licences(local.licences())),
         ("level", format!("{} ({level})", facts.level)),
         ("threads", format!("{} ({threads})", facts.threads)),
         ("engine", format!("{}, numerics {}", facts.version, facts.numerics)),
         (
             "weights",
             format!(
-                "{} ({}, {})",
+                "{} ({}, {}{claim})",
                 digests.weights,
                 digests.weights_origin.name(),
                 digests.weights_held.name()
@@ -266,7 +301,7 @@ fn model_lines(
     for (name, value) in rows {
         screen.row(&format!("{name:<13} {value}"))?;
         if name == "tokenizer" {
-            for note in notes {
+            for note in local.model().tokenizer().notes() {
                 screen.row(&format!("  note        {note}"))?;
             }
         }

@@ -72,6 +72,7 @@ impl ModelArgs {
             pin,
             verify,
             kv,
+            licenses,
         } = self;
         let mut out: Vec<OsString> = Vec::new();
         let mut give = |flag: &str, value: OsString| {
@@ -88,6 +89,7 @@ impl ModelArgs {
             ("--pin", pin),
             ("--verify", verify),
             ("--kv", kv),
+            ("--licenses", licenses),
         ];
         for (flag, value) in texts {
             if let Some(value) = value {
