@@ -53,6 +53,19 @@ if unshare -rn true 2> /dev/null; then
     echo 'test: error: no answer without a network' >&2
     status=1
   fi
+  # A repository that is cached: its name leads to its file in less than a second.
+  cache=$(mktemp -d)
+  mkdir -p "$cache/models--o--n/refs" "$cache/models--o--n/snapshots/c1"
+  echo c1 > "$cache/models--o--n/refs/main"
+  cp "$model" "$cache/models--o--n/snapshots/c1/m.gguf"
+  if ! { HF_HUB_CACHE=$cache timeout 1 unshare -rn "${CARGO_TARGET_DIR:-target}/debug/recinto" \
+    inspect o/n --no-env-file > /dev/null &&
+    HF_HUB_CACHE=$cache "${offline[@]}" -m o/n --no-env-file --max-tokens 3 <<< '¿Qué tal?' \
+      > /dev/null; }; then
+    echo 'test: error: a cached repository is not found without a network' >&2
+    status=1
+  fi
+  rm -r "$cache"
 else
   echo 'test: not run: an answer in a namespace without a network (unshare -rn is not allowed here)'
 fi

@@ -31,6 +31,7 @@ commands! {
     Status => status,
     Doctor => doctor,
     Init => init,
+    Models => models,
     Inspect => inspect,
     Tokenize => tokenize,
     Render => render,

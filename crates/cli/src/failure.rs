@@ -49,9 +49,9 @@ pub struct Failure {
 #[derive(Debug, Serialize)]
 pub struct Told {
     kind: &'static str,
-    message: String,
+    pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    pub hint: Option<String>,
     exit_code: u8,
 }
 
@@ -217,7 +217,7 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
 
 fn of_name(kind: NameKind, text: String) -> Failure {
     match kind {
-        NameKind::Invalid | NameKind::Store => Failure::usage(one_line(&text)),
+        NameKind::Invalid | NameKind::Ambiguous => Failure::usage(one_line(&text)),
         _ => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
     }
 }
@@ -241,6 +241,8 @@ impl From<recinto_provider::Error> for Failure {
             ProviderKind::Name(kind) => of_name(*kind, text),
             ProviderKind::Engine(kind) => of_engine(kind, text),
             ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
+            ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
+            ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
             _ => Failure::usage(text),
         }
     }

@@ -8,12 +8,14 @@ mod exit;
 mod failure;
 #[cfg(debug_assertions)]
 mod fault;
+mod glance;
 mod input;
 mod interrupt;
 mod open;
 mod options;
 mod screen;
 mod setting_args;
+mod table;
 mod text;
 mod usage;
 mod write;

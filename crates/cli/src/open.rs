@@ -9,7 +9,12 @@ use clap::Args;
 use recinto_arch::Archs;
 use recinto_engine::{Facts, OpenOptions, Reply, SessionOptions};
 use recinto_provider::{Local, Name, Settings, digest_cache};
+use recinto_store::{
+    Files,
+    licence::{Licence, Use},
+};
 use recinto_tokenizer::Tokenizer;
+use recinto_weights::File;
 
 use crate::{
     failure::Failure,
@@ -122,6 +127,16 @@ impl ReceiptArgs {
     }
 }
 
+/// The files that a name leads to, in the stores of this user.
+pub fn files(name: &str) -> Result<Files, Failure> {
+    Ok(recinto_store::resolve(name, &recinto_provider::roots()?)?)
+}
+
+/// The model files that a name led to, opened for looking at.
+pub fn model_file(files: &Files) -> Result<File, Failure> {
+    Ok(File::open_all(recinto_provider::gguf_files(files)?)?)
+}
+
 /// The files a command reads, none of which it may replace: the model, the files of settings, the
 /// arch files, this program, and `others`.
 pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
@@ -129,9 +144,9 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
     files.extend(settings.env_file.iter().chain(&settings.files).cloned());
     if let Some(model) = &settings.model {
         // A name that leads nowhere is reported when it is opened.
-        if let Ok(found) = recinto_store::resolve(&model.value) {
-            files.extend(recinto_weights::siblings(&found.weights));
-            files.push(found.weights);
+        if let Ok(found) = self::files(&model.value) {
+            files.extend(found.weights.iter().flat_map(|path| recinto_weights::siblings(path)));
+            files.extend(found.weights);
         }
     }
     if let Some(folder) = &settings.arch_dir
@@ -184,10 +199,12 @@ pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
     })
 }
 
-/// Says what was opened: a foreign architecture and what is wrong with files always, the rest with
-/// `-v`.
+/// Says what was opened: a foreign architecture, what is wrong with files and what of the store is
+/// left out always, the rest with `-v`.
 pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
-    local.warnings().iter().for_each(|warning| screen.note(warning));
+    local.warnings().iter().chain(local.notes()).for_each(|note| screen.note(note));
+    let licences = licences(local.licences());
+    screen.detail(&format!("licence: {licences}"));
     if facts.architecture_origin != "built-in" {
         let (name, origin) = (&facts.architecture, &facts.architecture_origin);
         screen.note(&format!("the architecture `{name}` comes from {origin}"));
@@ -210,4 +227,16 @@ pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
 /// Says with `-v` what is unusual about a vocabulary.
 pub fn remarks(screen: &Screen, tokenizer: &Tokenizer) {
     tokenizer.notes().iter().for_each(|note| screen.detail(&format!("tokenizer: {note}")));
+}
+
+/// Licences in one line, those that ask for more than to be named with what they ask.
+pub fn licences(stated: &[Licence]) -> String {
+    if stated.is_empty() {
+        return Use::Missing.name().into();
+    }
+    let one = |licence: &Licence| match licence.allows {
+        Use::Open => licence.to_string(),
+        other => format!("{licence} ({})", other.name()),
+    };
+    stated.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -70,22 +70,18 @@ pub struct AnswerArgs {
 
 impl AnswerArgs {
     /// The engine's options; a named flag goes before `-o`, and both before what files say.
-    pub fn options(&self, settings: &Settings) -> Result<Options, Failure> {
-        let mut options = settings.answer_options()?;
+    ///
+    /// `base` is what the model's store says; texts that end an answer are added to its own.
+    pub fn options(&self, settings: &Settings, base: Options) -> Result<Options, Failure> {
         // A list on the command line replaces the one of a file; it is not added to it.
         let said = |key: &str| {
             let pairs = self.option.iter().filter_map(|pair| pair.split_once('='));
             pairs.map(|(said, _)| said.trim()).any(|said| said == key)
         };
-        for list in LISTS.iter().filter(|list| said(list)) {
-            match *list {
-                "stop" => options.stop.clear(),
-                _ => options.logit_bias.clear(),
-            }
-        }
-        if !self.stop.is_empty() && !said("stop") {
-            options.stop.clear();
-        }
+        let replaced = |key: &str| {
+            LISTS.contains(&key) && (said(key) || (key == "stop" && !self.stop.is_empty()))
+        };
+        let mut options = settings.answer_options(base, replaced)?;
         for pair in &self.option {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(Failure::usage("-o needs KEY=VALUE")

@@ -52,6 +52,11 @@ impl Screen {
         })
     }
 
+    /// Columns of the terminal on stdout, 80 where it does not say.
+    pub fn columns(&self) -> usize {
+        recinto_os::terminal::columns(&self.out).unwrap_or(80)
+    }
+
     /// Bytes to stdout, as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(|e| Failure::output(&e))

@@ -4,12 +4,13 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "ask",
     "chat",
     "status",
     "doctor",
     "init",
+    "models",
     "inspect",
     "tokenize",
     "render",
@@ -146,7 +147,8 @@ fn wrong_usage() {
             &["ask", "a", "--provider", "openai"],
             &["error: --provider: unknown provider `openai`\nhint: known: local\n"],
         ),
-        ("bare name", &["ask", "-m", "qwen3:0.6b", "a"], &["does not read stores yet"]),
+        ("no name", &["ask", "-m", "a b", "a"], &["`a b` cannot be the name of", "recinto models"]),
+        ("licences", &["ask", "a", "--licenses", "mit, a b"], &["--licenses: ids of licences"]),
         ("option", &["ask", "-m", "m.gguf", "a", "-o", "temp=1"], &["unknown option `temp`"]),
         ("option form", &["ask", "-m", "m.gguf", "a", "-o", "x"], &["-o needs KEY=VALUE"]),
         ("timeout", &["ask", "-m", "m.gguf", "a", "--timeout", "0"], &["--timeout must be"]),
@@ -190,6 +192,11 @@ fn unavailable() {
     );
     let cases = [
         ("missing", "no.gguf", "does not exist\nhint: in that folder: "),
+        (
+            "bare name",
+            "qwen3:0.6b",
+            "`qwen3:0.6b`\nhint: nothing is downloaded; looked in\n  Ollama",
+        ),
         ("folder", ".", "is a folder, not a .gguf file\nhint: its .gguf files: pointer.gguf"),
         ("truncated", "short.gguf", "truncated header"),
         ("not gguf", "text.gguf", "not a GGUF file"),

@@ -2,6 +2,7 @@
 
 mod shell;
 
+use recinto_testkit::stores::Repository;
 use shell::Shell;
 
 fn has_strace() -> bool {
@@ -27,14 +28,24 @@ fn no_network_call() {
     let model = shell::tiny("no_network_call", "qwen2-plain")
         .or_else(|| shell::real("no_network_call", "smollm2-135m-instruct"));
     let Some(model) = model else { return };
+    // A repository of the cache, by its name.
+    let bytes = std::fs::read(&model).unwrap();
+    let commit = "1".repeat(40);
+    Repository::new(&shell.path().join(".cache/huggingface/hub"), "o/n")
+        .reference("main", &commit)
+        .file(&commit, "m.gguf", &bytes);
     let model = model.to_str().unwrap();
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("ask", &["ask", "-m", model, "¿Qué tal?", "--max-tokens", "3"]),
         ("ask, json", &["ask", "-m", model, "hola", "--json", "--max-tokens", "3"]),
         ("status", &["status", "-m", model]),
         ("render", &["render", "-m", model, "hola"]),
         ("tokenize", &["tokenize", "-m", model, "hola"]),
         ("inspect", &["inspect", model]),
+        ("ask by name", &["ask", "-m", "o/n", "hola", "--max-tokens", "3"]),
+        ("inspect by name", &["inspect", "o/n"]),
+        ("models", &["models"]),
+        ("arch", &["arch", "list"]),
     ];
     for (name, args) in cases {
         let ran = shell.run(args);

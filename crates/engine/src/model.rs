@@ -25,7 +25,7 @@ use crate::{
     error::{Error, Kind, guarded},
     exec::Bound,
     need::{Need, mib_above},
-    open::{OpenOptions, Pin, Verify},
+    open::{OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
 };
@@ -230,6 +230,15 @@ impl Model {
     /// The chat template's source, where the model has one.
     pub fn template(&self) -> Option<&str> {
         self.0.template_text.as_deref()
+    }
+
+    /// Where the template comes from. One that [`OpenOptions::template`] gives in a language that
+    /// is not interpreted leaves the file's own in its place.
+    pub fn template_source(&self) -> TemplateSource {
+        match self.0.template {
+            Some(_) => TemplateSource::File,
+            None => TemplateSource::None,
+        }
     }
 
     /// SHA-256 of weights, architecture text, engine object, template and tokenizer; finishes the

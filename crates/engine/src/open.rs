@@ -43,6 +43,28 @@ pub struct OpenOptions {
     /// Open the model even if it does not fit in the memory that is free (see
     /// [`Need`](crate::Need)): mapped weights are then read from the disk again and again.
     pub any_size: bool,
+    /// The chat template that the model's store keeps beside the file. See
+    /// [`Model::template_source`](crate::Model::template_source) for whether it is used.
+    pub template: Option<StoreTemplate>,
+}
+
+/// A chat template that does not stand in the model file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreTemplate {
+    /// Text in the language of Go's `text/template`.
+    Go(String),
+}
+
+/// Where the chat template comes from that a model is asked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TemplateSource {
+    /// There is none: texts are continued as they stand.
+    None,
+    /// The model file.
+    File,
+    /// [`OpenOptions::template`].
+    Store,
 }
 
 /// Where the weights lie while the model is used.

@@ -22,6 +22,7 @@ pub mod probe;
 pub mod shield;
 #[allow(unsafe_code)]
 pub mod signal;
+pub mod terminal;
 pub mod usage;
 mod wiped;
 

@@ -22,6 +22,10 @@ pub enum Kind {
     NoModel,
     /// The model's name leads to no file.
     Name(recinto_store::Kind),
+    /// The model is in files that are not opened: a checkpoint.
+    Files,
+    /// The operator's list of licences and digests does not have this model.
+    Licence,
     /// The engine could not open the model or carry out the request.
     Engine(recinto_engine::Kind),
 }

@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod defaults;
 mod env_file;
 mod error;
+mod held;
 mod local;
 pub mod lock;
 mod name;
@@ -20,6 +22,7 @@ mod values;
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
+use recinto_store::Roots;
 
 pub use config::{
     At, CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, Fault, LISTS, OPTIONS, OptionRow,
@@ -27,7 +30,7 @@ pub use config::{
 };
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
-pub use local::Local;
+pub use local::{Local, gguf_files};
 pub use lock::{Lock, LockFile};
 pub use name::Name;
 pub use secret::SECRETS;
@@ -63,6 +66,17 @@ pub trait Provider {
         stop: &Stop,
         sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Reply, Error>;
+}
+
+/// The folders in which this user's names are looked up, seen from the working directory.
+///
+/// # Errors
+///
+/// When there is no working directory.
+pub fn roots() -> Result<Roots, Error> {
+    let around = Surroundings::now()?;
+    let variable = |name: &str| around.variable(name).map(ToOwned::to_owned);
+    Ok(Roots::from_env(&variable, &around.here))
 }
 
 /// Opens the provider that `settings` names.

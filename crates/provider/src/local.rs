@@ -1,49 +1,68 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-};
+use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{
-    Claim, Claimant, Model, OpenOptions, Piece, Reply, Request, SessionOptions, Stop, Verify,
+    Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session, SessionOptions,
+    Stop, StoreTemplate, TemplateSource,
+};
+use recinto_store::{
+    Files, Form, Roots,
+    licence::{self, Allowed, Licence},
 };
 
 use crate::{
-    Error, Identity, Kind, Name, Provider, Settings,
-    lock::{Entry, InForce},
-    trust,
+    Error, Identity, Kind, Name, Provider, Setting, Settings,
+    defaults::{self, Defaults},
+    held::Held,
 };
 
 /// A model of this disk, opened in this process.
 pub struct Local {
     model: Model,
     name: String,
-    path: PathBuf,
+    files: Files,
+    defaults: Defaults,
+    licences: Vec<Licence>,
+    notes: Vec<String>,
     session: SessionOptions,
     warnings: Vec<String>,
 }
 
 impl Local {
-    /// Opens the model that `settings` names. What `settings` says of threads, level, arch files,
-    /// pinning and verifying goes before what `options` says; sessions store keys and values as
-    /// `settings` has it and have the context that `options` asks for.
-    ///
-    /// Where a lock holds and has the model, its parts must be what it says, and the digest of the
-    /// weights is computed unless `settings` say otherwise. A file whose name in a store is its
-    /// SHA-256 must have it.
+    /// Opens the model that `settings` names, in the stores that the environment names.
     ///
     /// # Errors
     ///
-    /// No model is set, its name leads to no file, the file cannot be run, or the lock cannot be
-    /// read or does not let it run.
+    /// As [`Local::open_in`].
     pub fn open(settings: &Settings, options: OpenOptions) -> Result<Local, Error> {
+        Local::open_in(settings, &crate::roots()?, options)
+    }
+
+    /// Opens the model that `settings` names, in the stores of `roots`. What `settings` says of
+    /// threads, level, arch files, pinning and verifying goes before what `options` says; sessions
+    /// store keys and values as `settings` has it and have the context that `options` asks for, or
+    /// else the one that the model's store says.
+    ///
+    /// Where a lock holds and has the model, its parts must be what it says, and the digest of the
+    /// weights is computed unless `settings` say otherwise. A file of which its store says a digest
+    /// must have it.
+    ///
+    /// # Errors
+    ///
+    /// No model is set, its name leads to no file, its licence is not allowed, the file cannot be
+    /// run, or the lock cannot be read or does not let it run.
+    pub fn open_in(
+        settings: &Settings,
+        roots: &Roots,
+        options: OpenOptions,
+    ) -> Result<Local, Error> {
         let name = settings.model()?.value.clone();
-        let path = recinto_store::resolve(&name)?.weights;
-        let held = Held::of(settings, &name, &path)?;
+        let files = recinto_store::resolve(&name, roots)?;
+        let paths = gguf_files(&files)?;
+        let held = Held::of(settings, &name, &paths[0])?;
         let mut claims = options.claims;
-        claims.extend(held.entry.iter().flat_map(Entry::claims));
-        claims.extend(claimed(&path));
+        claims.extend(held.claims(&files));
         let options = OpenOptions {
             arch_dir: settings.arch_dir.as_ref().map(|s| s.value.clone()).or(options.arch_dir),
             threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
@@ -53,11 +72,37 @@ impl Local {
             name: Some(name.clone()),
             claims,
             session: settings.session(options.session.context),
+            template: files.layers.template.clone().map(StoreTemplate::Go).or(options.template),
             ..options
         };
-        let model = Model::open(&path, &options)?;
-        let warnings = held.warnings(&path, &model)?;
-        Ok(Local { model, name, path, session: options.session, warnings })
+        let model = Model::open_files(paths, &options)?;
+        let warnings = held.warnings(paths, &model)?;
+        let said = |key: &str| model.file().metadata().str(key).ok().flatten();
+        let licences =
+            licence::stated(&files, said("general.license"), said("general.license.name"));
+        let facts = model.facts();
+        let defaults = defaults::of(&files.layers.params, facts.vocabulary, facts.context);
+        let mut notes: Vec<String> = files.notes.iter().map(ToString::to_string).collect();
+        notes.extend(defaults.notes.iter().map(ToString::to_string));
+        if options.template.is_some() && model.template_source() != TemplateSource::Store {
+            notes.push(match model.template_source() {
+                TemplateSource::None => {
+                    "the store's chat template is in Go's language, which is not interpreted, and \
+                     the file has none: texts are continued as they stand"
+                }
+                _ => {
+                    "the store's chat template is in Go's language, which is not interpreted: the \
+                     one in the file is used"
+                }
+            }
+            .into());
+        }
+        let session = options.session;
+        let local = Local { model, name, files, defaults, licences, notes, session, warnings };
+        if let Some(allowed) = &settings.licenses {
+            local.allowed(allowed)?;
+        }
+        Ok(local)
     }
 
     /// The same with sessions made by `options`.
@@ -73,79 +118,122 @@ impl Local {
 
     /// Which store the name was found in, by the word that is its prefix in names.
     pub fn store(&self) -> &str {
-        "path"
+        self.files.store.name()
     }
 
     /// What should be known of the files: who else may change them, and that no lock names them.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
-}
 
-/// What a lock says of the model that is opened.
-struct Held {
-    lock: Option<InForce>,
-    entry: Option<Entry>,
-    /// That the lock does not have it.
-    note: Option<String>,
-}
-
-impl Held {
-    fn of(settings: &Settings, name: &str, path: &Path) -> Result<Held, Error> {
-        let lock = InForce::find(settings)?;
-        let entry = lock.as_ref().and_then(|lock| lock.entry(name, path)).cloned();
-        let note = match &lock {
-            Some(InForce { path, lock }) if entry.is_none() => {
-                let what = format!("{name} is not in {}", path.display());
-                if lock.strict {
-                    return Err(Error::new(Kind::Locked, format!("{what}, which is strict"))
-                        .hint("`recinto lock` with its name adds it; `--no-lock` goes without"));
-                }
-                Some(what)
-            }
-            _ => None,
-        };
-        Ok(Held { lock, entry, note })
+    /// Where the name led, and what the store keeps beside the weights.
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
-    fn strict(&self) -> bool {
-        self.lock.as_ref().is_some_and(|lock| lock.lock.strict)
+    /// Every licence that the file or its store states.
+    pub fn licences(&self) -> &[Licence] {
+        &self.licences
     }
 
-    /// Which digests count; `None` leaves it to the caller.
-    fn verify(&self, settings: &Settings) -> Option<Verify> {
-        let locked = self.entry.as_ref().and(self.lock.as_ref());
-        let locked = locked.and_then(|lock| lock.lock.verify(settings));
-        locked.or(settings.verify.as_ref().map(|setting| setting.value))
+    /// What a user should know about how the name was resolved and what of the store is left out.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
-    /// What should be known of the files; under a strict lock nobody else may be able to change one.
-    fn warnings(&self, path: &Path, model: &Model) -> Result<Vec<String>, Error> {
-        let lock = self.lock.as_ref().map(|lock| lock.path.as_path());
-        let mut found =
-            trust::warnings([Some(path), model.arch_file(), lock].into_iter().flatten());
-        if self.strict() && !found.is_empty() {
-            let what = format!("the lock is strict, and {}", found.join("; "));
-            return Err(Error::new(Kind::Locked, what)
-                .hint("take the permission away (`chmod o-w`), or keep the file elsewhere"));
+    /// How answers are made where the user says nothing: the engine's defaults, and above them
+    /// what the model's store says.
+    pub fn options(&self) -> Options {
+        self.defaults.options.clone()
+    }
+
+    /// A new conversation's memory. Without a context of the user's own it has the store's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::session`].
+    pub fn session(&self) -> Result<Session, Error> {
+        let context = self.session.context.or(self.defaults.context);
+        Ok(self.model.session(&SessionOptions { context, ..self.session.clone() })?)
+    }
+
+    /// The request with what the store puts before a conversation: its instructions where there
+    /// are none, and its examples. A text to continue stays as it is.
+    pub fn request<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let layers = &self.files.layers;
+        let instructed = request.messages.iter().any(|message| message.role == Role::System);
+        let system = layers.system.as_ref().filter(|_| !instructed);
+        if request.completion || (system.is_none() && layers.messages.is_empty()) {
+            return Cow::Borrowed(request);
         }
-        found.extend(self.note.clone());
-        Ok(found)
+        let mut filled = request.clone();
+        if let Some(text) = system {
+            filled.messages.insert(0, Message::new(Role::System, text));
+        }
+        let first = filled.messages.iter().position(|message| message.role != Role::System);
+        let examples = layers.messages.iter().map(|example| {
+            let role = match example.role.as_str() {
+                "assistant" => Role::Assistant,
+                "system" => Role::System,
+                _ => Role::User,
+            };
+            Message::new(role, &example.content)
+        });
+        let at = first.unwrap_or(filled.messages.len());
+        filled.messages.splice(at..at, examples);
+        Cow::Owned(filled)
+    }
+
+    /// Answers `request` in `session`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::reply`].
+    pub fn reply(
+        &self,
+        session: &mut Session,
+        request: &Request,
+        stop: &Stop,
+        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<Reply, Error> {
+        Ok(session.reply(&self.request(request), stop, sink)?)
+    }
+
+    /// Whether the operator's list lets the model run.
+    fn allowed(&self, list: &Setting<Allowed>) -> Result<(), Error> {
+        if list.value.licences(&self.licences) {
+            return Ok(());
+        }
+        let digest = self.model.digests()?.weights;
+        if list.value.digest(&digest) {
+            return Ok(());
+        }
+        let stated: Vec<String> =
+            self.licences.iter().map(|licence| format!("`{licence}`")).collect();
+        let stated = match stated.len() {
+            0 => "it states no licence".into(),
+            1 => format!("its licence is {}", stated[0]),
+            _ => format!("its licences are {}", stated.join(" and ")),
+        };
+        let (name, source, listed) = (&self.name, &list.source, &list.value);
+        let what = format!("{name} may not run here: {stated}, its digest sha256:{digest}");
+        Err(Error::new(Kind::Licence, what)
+            .hint(format!("allowed are {listed} ({source}); add the licence or the digest there")))
     }
 }
 
-/// What the name of a file says of its bytes: stores of blobs name them by their SHA-256
-/// (`sha256-` and 64 digits in an Ollama store, 64 digits in the `blobs` of the Hugging Face cache,
-/// where the names that people see are links).
-fn claimed(path: &Path) -> Option<Claim> {
-    let path = path.canonicalize().ok()?;
-    let name = path.file_name()?.to_str()?;
-    let blobs = || path.parent()?.file_name().filter(|folder| *folder == "blobs");
-    let digits = match name.strip_prefix("sha256-") {
-        Some(digits) => digits,
-        None => blobs().map(|_| name)?,
-    };
-    Some(Claim { by: Claimant::Store, ..Claim::weights(digits.parse().ok()?) })
+/// The GGUF files of a model, at least one, in the order of shards.
+///
+/// # Errors
+///
+/// The model is a checkpoint.
+pub fn gguf_files(files: &Files) -> Result<&[PathBuf], Error> {
+    if files.form == Form::Gguf && !files.weights.is_empty() {
+        return Ok(&files.weights);
+    }
+    let what = format!("the model is a checkpoint of safetensors, not GGUF: {}", files.name);
+    Err(Error::new(Kind::Files, what)
+        .hint("checkpoints are not opened yet; take a GGUF of the same model"))
 }
 
 impl Provider for Local {
@@ -153,7 +241,7 @@ impl Provider for Local {
         Identity {
             provider: Name::Local,
             model: self.name.clone(),
-            path: Some(self.path.clone()),
+            path: self.files.weights.first().cloned(),
             warnings: self.warnings.clone(),
         }
     }
@@ -164,43 +252,6 @@ impl Provider for Local {
         stop: &Stop,
         sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Reply, Error> {
-        Ok(self.model.session(&self.session)?.reply(request, stop, sink)?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_claim_a_digest() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir_all(at("blobs")).unwrap();
-        let digits = "ab".repeat(32);
-        let cases = [
-            ("ollama", format!("blobs/sha256-{digits}"), true),
-            ("ollama, elsewhere", format!("sha256-{digits}"), true),
-            ("hub", format!("blobs/{digits}"), true),
-            ("digits in another folder", digits.clone(), false),
-            ("of Git", format!("blobs/{}", &digits[..40]), false),
-            ("a half", format!("blobs/sha256-{}", &digits[..62]), false),
-            ("capitals", format!("blobs/sha256-{}", digits.to_uppercase()), false),
-            ("ollama, long ago", format!("blobs/sha256:{digits}"), true),
-            ("a name", "blobs/año.gguf".into(), false),
-        ];
-        for (name, file, claims) in cases {
-            std::fs::write(at(&file), "").unwrap();
-            let link = at("link.gguf");
-            let _ = std::fs::remove_file(&link);
-            std::os::unix::fs::symlink(at(&file), &link).unwrap();
-            for path in [at(&file), link] {
-                let found = claimed(&path);
-                assert_eq!(found.is_some(), claims, "{name}");
-                let same = found.is_none_or(|c| c.digest.unwrap().to_string() == digits);
-                assert!(same, "{name}");
-            }
-        }
-        assert_eq!(claimed(&at("nada")), None);
+        self.reply(&mut self.session()?, request, stop, sink)
     }
 }

@@ -229,7 +229,8 @@ impl InForce {
     pub fn verify(settings: &Settings) -> Option<(Verify, PathBuf)> {
         let name = &settings.model.as_ref()?.value;
         let found = InForce::find(settings).ok()??;
-        found.entry(name, &recinto_store::resolve(name).ok()?.weights)?;
+        let files = recinto_store::resolve(name, &crate::roots().ok()?).ok()?;
+        found.entry(name, files.weights.first()?)?;
         Some((found.lock.verify(settings)?, found.path))
     }
 

@@ -8,6 +8,7 @@ mod source;
 use std::path::PathBuf;
 
 use recinto_engine::{KvType, Level, Options, Pin, SessionOptions, Verify};
+use recinto_store::licence::Allowed;
 
 pub(crate) use key::PREFIX;
 pub use key::{Fallback, Key};
@@ -126,7 +127,8 @@ settings! {
     model: String {
         read: values::text, show: |name| name.clone(), paths: Paths::Name,
         short: Some('m'), value: "NAME", example: "\"./model.gguf\"",
-        default: Fallback::Nothing, about: "The model: a path to a .gguf file",
+        default: Fallback::Nothing, about: "The model: a path to a .gguf file, a name of an Ollama store or of the Hugging Face \
+                cache (`recinto models` lists them)",
     }
     /// A folder with more architectures.
     arch_dir: PathBuf {
@@ -180,6 +182,13 @@ settings! {
         short: None, value: "FILE", example: "\"recinto.lock\"",
         default: Fallback::Words("./recinto.lock, if it is there"),
         about: "What models must be: the lock file to go by, or none",
+    }
+    /// Licences and digests that may run; all where it is not set.
+    licenses: Allowed {
+        read: |list| Ok(list.parse::<Allowed>()?), show: |list| list.to_string(), paths: Paths::No,
+        short: None, value: "LIST", example: "\"apache-2.0,mit\"",
+        default: Fallback::Words("all"),
+        about: "Licences and digests (sha256:…) that may run, with commas between them",
     }
 }
 
@@ -239,14 +248,20 @@ impl Settings {
         SessionOptions { context, kv }
     }
 
-    /// How answers are made where nobody says otherwise: the defaults, and what the files set.
+    /// How answers are made where nobody says otherwise: `base`, and what the files set, but for
+    /// keys that are `replaced` by something nearer.
     ///
     /// # Errors
     ///
     /// None for settings that were looked up here: their options were checked then.
-    pub fn answer_options(&self) -> Result<Options, Error> {
-        let mut options = Options::default();
-        for OptionSetting { key, values, source } in &self.options {
+    pub fn answer_options(
+        &self,
+        base: Options,
+        replaced: impl Fn(&str) -> bool,
+    ) -> Result<Options, Error> {
+        let mut options = base;
+        let heard = self.options.iter().filter(|setting| !replaced(setting.key));
+        for OptionSetting { key, values, source } in heard {
             for value in values {
                 options.set(key, value).map_err(|e| Error::from(e).of(&source.to_string()))?;
             }
@@ -271,7 +286,8 @@ impl Settings {
     pub fn model(&self) -> Result<&Setting<String>, Error> {
         self.model.as_ref().ok_or_else(|| {
             Error::new(Kind::NoModel, "no model is set").hint(
-                "put these two lines into .env or the environment, or give --model:\n\
+                "put these two lines into .env or the environment, or give --model; `recinto \
+                 models` lists what is here:\n\
                  RECINTO_PROVIDER=local\n\
                  RECINTO_MODEL=/path/to/model.gguf",
             )

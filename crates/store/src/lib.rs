@@ -1,68 +1,122 @@
 //! A model's name to the files on this disk.
 //!
-//! This version knows one kind of name, a path to a `.gguf` file. The stores of other tools
-//! (Ollama, the Hugging Face cache) have names of their own shape; they are told apart here and
-//! refused, never guessed at.
+//! Three kinds of names: a path, a name of an Ollama store, a name of the Hugging Face cache. The
+//! stores are read wherever they lie, also read-only or of another user; nothing is downloaded,
+//! written, locked or removed. `docs/models.md` is the page for readers.
 #![forbid(unsafe_code)]
 
+mod checkpoint;
 mod error;
+mod files;
+mod hub;
+mod layers;
+pub mod licence;
+mod list;
 mod near;
+mod ollama;
+mod path;
+mod quant;
+mod read;
+mod roots;
+mod shards;
 
-use std::{
-    io,
-    path::{Component, Path, PathBuf},
-};
+use std::path::PathBuf;
 
 pub use error::{Error, Kind};
+pub use files::{Files, Form, Note, Store};
+pub use layers::{Example, Layers, Params};
+pub use list::{Closed, Entry, Listing, list};
 pub use near::nearest;
+pub use ollama::manifest;
+pub use roots::Roots;
 
-/// Where a name leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
-    /// The weights: an absolute path to an existing regular file.
-    pub weights: PathBuf,
-}
-
-/// The file called `name`, relative to the working directory and the home of this process.
+/// The files called `name`, looked for in `roots`.
 ///
-/// A name is a path when it begins with `/`, `./`, `../` or `~`, ends in `.gguf`, or has the
-/// prefix `path:`. A bare word is never a path: a file that happens to have the name of a stored
-/// model must not replace it.
+/// A name is a path when it begins with `/`, `./`, `../` or `~`, or ends in `.gguf`. A bare word
+/// is never a path: a file that happens to have the name of a stored model must not replace it.
+/// Other names are `[host/][namespace/]model[:tag]` of an Ollama store or
+/// `org/repo[@revision][:quant or file]` of the Hugging Face cache. The prefixes `path:`,
+/// `ollama:` and `hf:` settle doubt.
 ///
 /// # Errors
 ///
-/// When the name is no path, or no regular file is there; see [`Kind`].
-pub fn resolve(name: &str) -> Result<Files, Error> {
-    let here = std::env::current_dir()
-        .map_err(|e| Error::new(Kind::Io, format!("the working directory is gone: {e}")))?;
-    resolve_from(name, &here, std::env::home_dir().as_deref())
+/// When the name is none, leads nowhere or to more than one model, or when what it leads to cannot
+/// be used; see [`Kind`].
+pub fn resolve(name: &str, roots: &Roots) -> Result<Files, Error> {
+    match asked(name)? {
+        Asked::Path(path) => path::files(path, roots),
+        Asked::Ollama(name) => {
+            let read = ollama::Name::read(name);
+            let read = read.map_err(|why| invalid(name, &format!("an Ollama model ({why})")))?;
+            let held = roots.ollama.iter().find_map(|root| ollama::locate(&read, root));
+            held.map_or_else(
+                || Err(list::nowhere(name, roots, &[Store::Ollama])),
+                |held| ollama::files(&held),
+            )
+        }
+        Asked::Hub(name) => {
+            let read = hub::Name::read(name);
+            let read = read.map_err(|why| invalid(name, &format!("a repository ({why})")))?;
+            let held = roots.hub.iter().find_map(|root| hub::locate(&read, root));
+            held.map_or_else(
+                || Err(list::nowhere(name, roots, &[Store::Hub])),
+                |held| hub::files(&held),
+            )
+        }
+        Asked::Any(name) => of_any(name, roots),
+    }
 }
 
-/// The same with the working directory and the home given.
-///
-/// # Errors
-///
-/// As [`resolve`].
-pub fn resolve_from(name: &str, here: &Path, home: Option<&Path>) -> Result<Files, Error> {
-    let path = expand(as_path(name)?, home)?;
-    let path = tidy(&here.join(path));
-    check(&path)?;
-    Ok(Files { weights: path })
+/// The files of a name without prefix.
+fn of_any(name: &str, roots: &Roots) -> Result<Files, Error> {
+    let (ollama, hub) = (ollama::Name::read(name).ok(), hub::Name::read(name).ok());
+    if ollama.is_none() && hub.is_none() {
+        return Err(invalid(name, "a path, a model of Ollama or a repository of Hugging Face"));
+    }
+    let in_ollama = ollama
+        .as_ref()
+        .and_then(|name| roots.ollama.iter().find_map(|root| ollama::locate(name, root)));
+    let in_hub =
+        hub.as_ref().and_then(|name| roots.hub.iter().find_map(|root| hub::locate(name, root)));
+    match (in_ollama, in_hub) {
+        (Some(held), None) => ollama::files(&held),
+        (None, Some(held)) => hub::files(&held),
+        (None, None) => {
+            let fit = [(ollama.is_some(), Store::Ollama), (hub.is_some(), Store::Hub)];
+            let fit: Vec<Store> = fit.iter().filter(|row| row.0).map(|row| row.1).collect();
+            Err(list::nowhere(name, roots, &fit))
+        }
+        (Some(held), Some(other)) => {
+            let places: [(&str, &PathBuf); 2] = [("ollama", &held.path), ("hf", &other.repo)];
+            let lines =
+                places.map(|(prefix, at)| format!("  {prefix}:{name}  {}", error::shown(at)));
+            let what = format!("`{name}` is in two stores, and could be either");
+            Err(Error::new(Kind::Ambiguous, what)
+                .with_hint(format!("say which one is meant\n{}", lines.join("\n"))))
+        }
+    }
 }
 
-/// The text of the path in `name`, or why it is none.
-fn as_path(name: &str) -> Result<&str, Error> {
+/// What kind of name was given.
+enum Asked<'a> {
+    Path(&'a str),
+    Ollama(&'a str),
+    Hub(&'a str),
+    Any(&'a str),
+}
+
+fn asked(name: &str) -> Result<Asked<'_>, Error> {
+    const HINT: &str = "`recinto models` lists the names of this machine";
+    let bad = |what: String| Err(Error::new(Kind::Invalid, what).with_hint(HINT));
     if name.trim().is_empty() {
-        return Err(Error::new(Kind::Invalid, "the model's name is empty")
-            .with_hint("give the path of a .gguf file"));
+        return bad("the model's name is empty".into());
     }
     if let Some(c) = name.chars().find(|c| c.is_control()) {
-        let what = format!("the model's name has the control character U+{:04X}", c as u32);
-        return Err(Error::new(Kind::Invalid, what).with_hint("give the path of a .gguf file"));
+        return bad(format!("the model's name has the control character U+{:04X}", c as u32));
     }
     if name == "-" {
         return Err(Error::new(Kind::Invalid, "a model cannot be read from standard input")
-            .with_hint("it is mapped from a file: give the path of a .gguf file"));
+            .with_hint("it is mapped from a file: give a name or the path of a .gguf file"));
     }
     // The address is not repeated: it may hold a password.
     if is_address(name) {
@@ -70,22 +124,26 @@ fn as_path(name: &str) -> Result<&str, Error> {
         return Err(Error::new(Kind::Invalid, what)
             .with_hint("fetch the file first, then give the path of the .gguf file"));
     }
-    if let Some(path) = name.strip_prefix("path:") {
-        if path.is_empty() {
-            return Err(Error::new(Kind::Invalid, "nothing stands after `path:`"));
+    for (prefix, store) in Store::NAMES {
+        let Some(rest) = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(':')) else {
+            continue;
+        };
+        if rest.is_empty() {
+            return bad(format!("nothing stands after `{prefix}:`"));
         }
-        return Ok(path);
-    }
-    for (prefix, store) in [("ollama:", "the Ollama store"), ("hf:", "the Hugging Face cache")] {
-        if name.starts_with(prefix) {
-            return Err(not_read(name, store));
-        }
+        return Ok(match store {
+            Store::Path => Asked::Path(rest),
+            Store::Ollama => Asked::Ollama(rest),
+            Store::Hub => Asked::Hub(rest),
+        });
     }
     let starts = ["/", "./", "../", "~"].iter().any(|start| name.starts_with(start));
     if starts || name == "." || name == ".." || name.ends_with(".gguf") {
-        return Ok(name);
+        // A file of a repository ends so too; what stands before it says which is meant.
+        let repository = !starts && hub::Name::read(name).is_ok_and(|name| name.pick.is_some());
+        return Ok(if repository { Asked::Any(name) } else { Asked::Path(name) });
     }
-    Err(not_read(name, store_of(name)))
+    Ok(Asked::Any(name))
 }
 
 /// Whether the name is a URL (RFC 3986: a scheme, then `://`).
@@ -96,89 +154,9 @@ fn is_address(name: &str) -> bool {
     })
 }
 
-/// Which store a name without prefix has the shape of.
-fn store_of(name: &str) -> &'static str {
-    let slashes = name.matches('/').count();
-    match (slashes, name.contains(':'), name.contains('@')) {
-        (1, false, true) => "the Hugging Face cache",
-        (0, _, false) | (2, _, false) => "the Ollama store",
-        _ => "the Ollama store or the Hugging Face cache",
-    }
-}
-
-fn not_read(name: &str, store: &str) -> Error {
-    let what = format!("`{name}` is a name of {store}, and this version does not read stores yet");
-    Error::new(Kind::Store, what).with_hint(
-        "give the path of the .gguf file: it begins with `/`, `./`, `../` or `~`, ends in \
-         `.gguf`, or follows `path:`",
-    )
-}
-
-/// Replaces a leading `~` by the home.
-fn expand(path: &str, home: Option<&Path>) -> Result<PathBuf, Error> {
-    let Some(rest) = path.strip_prefix('~') else { return Ok(path.into()) };
-    if !(rest.is_empty() || rest.starts_with('/')) {
-        let what = format!("`{path}`: the home of another user is not expanded");
-        return Err(Error::new(Kind::Invalid, what)
-            .with_hint("give the whole path, or `./` before a name that begins with `~`"));
-    }
-    let Some(home) = home.filter(|home| home.is_absolute()) else {
-        let what = format!("`{path}`: the home of this user is not known (HOME is not set)");
-        return Err(Error::new(Kind::Invalid, what).with_hint("give the whole path"));
-    };
-    Ok(home.join(rest.trim_start_matches('/')))
-}
-
-/// Leaves out `.`; `..` stays, as it may follow a link.
-fn tidy(path: &Path) -> PathBuf {
-    path.components().filter(|part| *part != Component::CurDir).collect()
-}
-
-fn check(path: &Path) -> Result<(), Error> {
-    let shown = path.display();
-    match std::fs::metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(()),
-        Ok(meta) if meta.is_dir() => {
-            Err(Error::new(Kind::NotAFile, format!("{shown} is a folder, not a .gguf file"))
-                .with_hint(listing(path)))
-        }
-        Ok(_) => Err(Error::new(Kind::NotAFile, format!("{shown} is not a regular file"))
-            .with_hint("a model is mapped into memory, so it must be a file on a disk")),
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Err(missing(path))
-        }
-        Err(e) => Err(Error::new(Kind::Io, format!("cannot look at {shown}: {e}"))),
-    }
-}
-
-fn listing(folder: &Path) -> String {
-    let names = near::models_in(folder);
-    match names.len() {
-        0 => "it has no .gguf files".into(),
-        1..=8 => format!("its .gguf files: {}", names.join(", ")),
-        n => format!("its .gguf files: {} and {} more", names[..8].join(", "), n - 8),
-    }
-}
-
-fn missing(path: &Path) -> Error {
-    let shown = path.display();
-    if let Ok(target) = std::fs::read_link(path) {
-        let what = format!("{shown} is a link to {}, which does not exist", target.display());
-        return Error::new(Kind::Missing, what);
-    }
-    let error = Error::new(Kind::Missing, format!("{shown} does not exist"));
-    let Some(folder) = path.parent() else { return error };
-    if !folder.is_dir() {
-        let there = folder.ancestors().find(|folder| folder.is_dir());
-        let there = there.unwrap_or(Path::new("/")).display();
-        return error.with_hint(format!("the folder is missing too; {there} is there"));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let near = near::nearest(&name, near::models_in(folder));
-    match near.is_empty() {
-        true => error.with_hint(format!("{} has no .gguf files", folder.display())),
-        false => error.with_hint(format!("in that folder: {}", near.join(", "))),
-    }
+fn invalid(name: &str, what: &str) -> Error {
+    Error::new(Kind::Invalid, format!("`{name}` cannot be the name of {what}"))
+        .with_hint("`recinto models` lists the names of this machine")
 }
 
 #[cfg(test)]

@@ -17,6 +17,19 @@ use crate::{
     tokenizer::Model,
 };
 
+/// See [`Tokenizer::check`].
+pub(crate) fn check(m: Metadata<'_>) -> Result<(), Error> {
+    let family = families::find(m)?;
+    if family.has_pre() {
+        let word = load::text(m, "pre")?;
+        // Without a word the pieces decide, and some splitter is always found.
+        if let Some(word) = word.filter(|word| !word.is_empty() && family.word != "gemma4") {
+            known_pre(word)?;
+        }
+    }
+    load::pieces(m).map(drop)
+}
+
 /// See [`Tokenizer::from_metadata`] and [`Tokenizer::with_rows`].
 pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, Error> {
     use PieceKind::{Control, Unknown};
@@ -285,12 +298,17 @@ fn find_pre<'m>(
             notes.push("the file names no pre-tokenizer; the default one is used".into());
             Ok((&split::DEFAULT, "default"))
         }
-        Some(word) => split::find(word).map(|pre| (pre, word)).ok_or_else(|| {
-            let what = format!("pre-tokenizer `{}` is not known", shown(word));
-            Error::new(Kind::Unsupported, what)
-                .hint("key `tokenizer.ggml.pre`; another splitter would give wrong ids silently")
-        }),
+        Some(word) => known_pre(word).map(|pre| (pre, word)),
     }
+}
+
+/// The splitter that the table has for `word`.
+fn known_pre(word: &str) -> Result<&'static Pre, Error> {
+    split::find(word).ok_or_else(|| {
+        let what = format!("pre-tokenizer `{}` is not known", shown(word));
+        Error::new(Kind::Unsupported, what)
+            .hint("key `tokenizer.ggml.pre`; another splitter would give wrong ids silently")
+    })
 }
 
 /// The id that stands for each byte; [`BARRED`] where it is one that `refused` names.

@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
     input::{self, Reading},
     interrupt::Interrupt,
-    open::{ArchArgs, OutputArgs},
+    open::{self, ArchArgs, OutputArgs},
     screen::Screen,
     text::Encoding,
 };
@@ -137,7 +137,7 @@ fn check(
     let text = input::file(&file, how, interrupt)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let model = match model {
-        Some(model) => Some(recinto_weights::File::open(&recinto_store::resolve(model)?.weights)?),
+        Some(model) => Some(open::model_file(&open::files(model)?)?),
         None => None,
     };
     let checked = ArchFile::new(&name, &text, Origin::File(file)).and_then(|arch| {

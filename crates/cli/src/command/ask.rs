@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
     let settings = args.model.settings()?;
-    let options = args.answer.options(&settings)?;
+    args.answer.options(&settings, recinto_engine::Options::default())?;
     settings.model()?;
     let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
     let receipts = args.receipt.target(&settings, &others)?;
@@ -75,9 +75,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     messages.push(input::message(Role::User, &text, lock)?);
     drop(text);
+    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
+    let options = args.answer.options(&settings, local.options())?;
     let request =
         Request { messages, options, completion: args.completion, ..Request::default() };
-    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
     let facts = local.model().facts();
     open::introduce(&screen, &local, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;

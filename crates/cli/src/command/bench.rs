@@ -217,9 +217,10 @@ fn compare(
     csv: Option<Target>,
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
-    let path = recinto_store::resolve(&settings.model()?.value)?.weights;
+    let files = open::files(&settings.model()?.value)?;
+    let path = recinto_provider::gguf_files(&files)?[0].clone();
     // Opened once to say what is wrong with it; closed again before anything is started.
-    recinto_weights::File::open(&path)?;
+    open::model_file(&files)?;
     let sizes = args.sizes(settings.session(None).kv);
     let rounds = Rounds {
         model: &args.model,

@@ -62,14 +62,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
-    let options = args.answer.options(&settings)?;
+    args.answer.options(&settings, Options::default())?;
     settings.model()?;
     let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
-    let wanted = args.answer.session(&settings);
-    let local = args.model.open_for(&settings, wanted.clone())?;
-    let session = local.model().session(&wanted)?;
+    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
+    let options = args.answer.options(&settings, local.options())?;
+    let session = local.session()?;
     let facts = local.model().facts();
     open::introduce(&screen, &local, &facts);
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -216,10 +216,10 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
-        let (session, stop) = (&mut self.session, interrupt.stop());
+        let (local, session, stop) = (&self.local, &mut self.session, interrupt.stop());
         let mut reply = self
             .screen
-            .stream(self.streaming, |sink| session.reply(&request, &stop, sink))?
+            .stream(self.streaming, |sink| local.reply(session, &request, &stop, sink))?
             .map_err(|e| Failure::from(e).with_room(self.local.model().facts().context))?;
         self.show(&reply)?;
         self.receipts.write(&reply).map_err(Failure::told)?;

@@ -3,6 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use recinto_arch::{Options, compile};
+use recinto_store::{
+    Files, Params, Store,
+    licence::{self, Licence},
+};
 use recinto_tokenizer::{Description, Tokenizer};
 use recinto_weights::{Array, File, Value};
 use serde::Serialize;
@@ -13,6 +17,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
+    glance::Stated,
     interrupt::Interrupt,
     open::{self, ArchArgs, OutputArgs},
     screen::Screen,
@@ -26,16 +31,18 @@ const CHARACTERS: usize = 60;
 const EXAMPLES: &str = "\
 Examples:
   recinto inspect ./qwen.gguf
+  recinto inspect qwen3:0.6b
+  recinto inspect hf:org/repo:Q4_K_M
   recinto inspect ./qwen.gguf --tensors
   recinto inspect ./qwen.gguf --json | jq .metadata";
 
-/// Show what is in a model file: metadata, tensors, tokenizer, template, licence
+/// Show what is in a model: its files and their store, metadata, tensors, tokenizer, licence
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The model file
-    #[arg(value_name = "FILE")]
-    file: String,
+    /// The model: a path, or a name of a store
+    #[arg(value_name = "NAME")]
+    name: String,
 
     /// List every tensor
     #[arg(long)]
@@ -59,11 +66,9 @@ struct Kind {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let no_file = args.file == "-" || args.file.contains("://");
-    let named = args.file.starts_with('~') || args.file.starts_with("path:") || no_file;
-    let name = if named { args.file.clone() } else { format!("path:{}", args.file) };
-    let path = recinto_store::resolve(&name)?.weights;
-    let file = File::open(&path)?;
+    let files = open::files(&args.name)?;
+    let file = open::model_file(&files)?;
+    let path = files.weights[0].clone();
     let settings = args.archs.settings()?;
     let archs = open::archs(&settings)?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
@@ -75,7 +80,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let assumed = fits.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let (pin, verify) = (Row::of(&settings, "pin"), Row::verify(&settings));
-    let found = Found { path, file, architecture, assumed, tokenizer, pin, verify };
+    let said = |key: &str| file.metadata().str(key).ok().flatten();
+    let licences = licence::stated(&files, said("general.license"), said("general.license.name"));
+    let found =
+        Found { files, path, file, architecture, assumed, tokenizer, licences, pin, verify };
     match args.output.json {
         true => found.json(&mut screen, args.tensors)?,
         false => found.lines(&mut screen, args.tensors)?,
@@ -84,12 +92,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 struct Found {
+    files: Files,
     path: PathBuf,
     file: File,
     architecture: Result<String, String>,
     /// What the file does not say and its arch file assumes.
     assumed: Vec<String>,
     tokenizer: Result<Tokenizer, String>,
+    licences: Vec<Licence>,
     /// How an answer from this file would hold its weights, and verify them.
     pin: Row,
     verify: Row,
@@ -122,7 +132,8 @@ impl Found {
         self.tokenizer.as_ref().map_or(&[], Tokenizer::notes)
     }
 
-    fn licences(&self) -> Vec<(&str, String)> {
+    /// What the file's own keys say of its licence.
+    fn licence_keys(&self) -> Vec<(&str, String)> {
         let keys = self.file.metadata().iter().filter(|(key, _)| key.contains("license"));
         keys.map(|(key, value)| (key, shown(value))).collect()
     }
@@ -135,6 +146,7 @@ impl Found {
             n => format!(" in {n} files"),
         };
         screen.row(&format!("file          {path} ({bytes} bytes{files}, GGUF {version})"))?;
+        self.store_lines(screen)?;
         screen.row(&match &self.architecture {
             Ok(name) => format!("architecture  {name}: available"),
             Err(why) => format!("architecture  not available: {}", first_line(why)),
@@ -153,12 +165,15 @@ impl Found {
             Some(text) => format!("template      {} characters", text.chars().count()),
             None => "template      none: texts are continued as they stand".into(),
         })?;
-        let licences = self.licences();
-        if licences.is_empty() {
-            screen.line("licence       not stated in the file")?;
+        if self.licences.is_empty() {
+            screen.line("licence       not stated")?;
         }
-        for (key, value) in licences {
-            screen.row(&format!("licence       {value} ({key})"))?;
+        for licence in &self.licences {
+            let (allows, source) = (licence.allows.name(), licence.source);
+            screen.row(&format!("licence       {licence}: {allows} ({source})"))?;
+        }
+        for (key, value) in self.licence_keys() {
+            screen.row(&format!("  key         {key} = {value}"))?;
         }
         screen.row(&format!("pin           {}", self.pin.line()))?;
         screen.row(&format!("verify        {}", self.verify.line()))?;
@@ -184,6 +199,35 @@ impl Found {
         Ok(())
     }
 
+    /// Who keeps the model, and what it keeps beside the weights.
+    fn store_lines(&self, screen: &mut Screen) -> Result<(), Failure> {
+        let Files { store, name, root, layers, notes, .. } = &self.files;
+        let title = store.title();
+        screen.row(&match store {
+            Store::Path => format!("store         none: {name}"),
+            _ => format!("store         {title} {}, {name}", root.display()),
+        })?;
+        for digest in self.files.claimed.iter().flatten() {
+            screen.row(&format!("digest        sha256:{digest} (claimed by the store)"))?;
+        }
+        if let Some(text) = &layers.template {
+            let count = text.chars().count();
+            let what = "of the store, in Go's language, not interpreted";
+            screen.row(&format!("  template    {count} characters {what}"))?;
+        }
+        if let Some(text) = &layers.system {
+            screen.row(&format!("  system      {}", quoted(text)))?;
+        }
+        for (name, value) in parameters(&layers.params) {
+            screen.row(&format!("  parameter   {name} = {value}"))?;
+        }
+        if !layers.messages.is_empty() {
+            let count = layers.messages.len();
+            screen.row(&format!("  messages    {count} before the conversation"))?;
+        }
+        notes.iter().try_for_each(|note| screen.row(&format!("  note        {note}")))
+    }
+
     fn json(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
         let metadata: serde_json::Map<_, _> =
             self.file.metadata().iter().map(|(key, v)| (key.to_owned(), whole(v))).collect();
@@ -199,7 +243,22 @@ impl Found {
             "tokenizer_error": self.tokenizer.as_ref().err(),
             "tokenizer_notes": self.notes(),
             "template": self.template(),
-            "licence": self.licences().into_iter().collect::<BTreeMap<_, _>>(),
+            "licence": self.licence_keys().into_iter().collect::<BTreeMap<_, _>>(),
+            "licences": self.licences.iter().map(Stated::of).collect::<Vec<_>>(),
+            "store": {
+                "kind": self.files.store.name(),
+                "root": self.files.root,
+                "name": self.files.name,
+                "files": self.files.weights,
+                "claimed_digests": self.files.claimed,
+                "template": self.files.layers.template,
+                "system": self.files.layers.system,
+                "parameters": parameters(&self.files.layers.params)
+                    .into_iter().collect::<serde_json::Map<_, _>>(),
+                "messages": self.files.layers.messages.len(),
+                "licence_texts": self.files.layers.licences,
+                "notes": self.files.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            },
             "dtypes": self.kinds(),
             "metadata": metadata,
             "settings": { "pin": self.pin, "verify": self.verify },
@@ -217,6 +276,26 @@ impl Found {
         }
         envelope::print(screen, "inspect", body)
     }
+}
+
+/// The parameters that a store sets, by their names there.
+fn parameters(params: &Params) -> Vec<(String, serde_json::Value)> {
+    let rows = [
+        ("temperature", json!(params.temperature)),
+        ("top_k", json!(params.top_k)),
+        ("top_p", json!(params.top_p)),
+        ("min_p", json!(params.min_p)),
+        ("repeat_penalty", json!(params.repeat_penalty)),
+        ("repeat_last_n", json!(params.repeat_last_n)),
+        ("presence_penalty", json!(params.presence_penalty)),
+        ("frequency_penalty", json!(params.frequency_penalty)),
+        ("seed", json!(params.seed)),
+        ("num_ctx", json!(params.num_ctx)),
+        ("num_predict", json!(params.num_predict)),
+        ("stop", if params.stop.is_empty() { json!(null) } else { json!(params.stop) }),
+    ];
+    let set = rows.into_iter().filter(|(_, value)| !value.is_null());
+    set.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn described(tokenizer: &Tokenizer) -> String {

@@ -65,7 +65,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
-    let options = args.answer.options(&settings)?;
+    args.answer.options(&settings, recinto_engine::Options::default())?;
     settings.model()?;
     let lock = args.model.lock_memory;
     let how = Reading { encoding: args.text.encoding, lock };
@@ -76,10 +76,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         messages.push(input::message(Role::System, &system, lock)?);
     }
     messages.push(input::message(Role::User, &text, lock)?);
-    let request = Request { messages, options, completion: args.completion, ..Request::default() };
     let local = args.model.open_with(&settings)?;
+    let options = args.answer.options(&settings, local.options())?;
+    let request = Request { messages, options, completion: args.completion, ..Request::default() };
     open::introduce(&screen, &local, &local.model().facts());
-    let prompt = local.model().prompt(&request)?;
+    let prompt = local.model().prompt(&local.request(&request))?;
     if args.output.json {
         let body = Body {
             mode: prompt.mode,

@@ -3,9 +3,8 @@
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
-use recinto_provider::{
-    FILE_NAME, Local, Provider, Settings, Shown, Source, lock::InForce,
-};
+use recinto_provider::{FILE_NAME, Local, Provider, Settings, Shown, Source, lock::InForce};
+use recinto_store::Store;
 use serde::Serialize;
 
 use crate::{
@@ -13,7 +12,8 @@ use crate::{
     exit::Exit,
     failure::{Failure, Told},
     interrupt::Interrupt,
-    open::{ModelArgs, OutputArgs, ReceiptArgs},
+    glance::Stated,
+    open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
 
@@ -180,6 +180,11 @@ struct Opened<'a> {
     tokenizer_notes: &'a [String],
     /// What should be known of the files.
     warnings: &'a [String],
+    /// What of the store is left out, and how the name was resolved.
+    notes: &'a [String],
+    /// The name that leads to the same files again.
+    resolved: &'a str,
+    licences: Vec<Stated>,
     first_token_ms: f64,
 }
 
@@ -194,7 +199,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         settings_lines(&mut screen, &chosen)?;
     }
     let tried = args.model.open_with(&settings).and_then(|local| {
-        let reply = try_out(&local, settings.answer_options()?, &interrupt)?;
+        let reply = try_out(&local, settings.answer_options(local.options(), |_| false)?, &interrupt)?;
         Ok((local, reply))
     });
     match tried {
@@ -211,6 +216,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                     architecture_notes: assumed,
                     tokenizer_notes: notes,
                     warnings: local.warnings(),
+                    notes: local.notes(),
+                    resolved: &local.files().name,
+                    licences: local.licences().iter().map(Stated::of).collect(),
                     first_token_ms: reply.times.prefill_ms,
                 };
                 let opened = Some(opened);
@@ -310,6 +318,17 @@ fn model_lines(
         n => format!(" in {n} files"),
     };
     let need = &facts.need;
+    let found = local.files();
+    let store = match found.store {
+        Store::Path => None,
+        store => Some(format!("{} {}, {}", store.title(), found.root.display(), found.name)),
+    };
+    if let Some(value) = store {
+        screen.row(&format!("store         {value}"))?;
+    }
+    for note in local.notes() {
+        screen.row(&format!("  note        {note}"))?;
+    }
     let rows = [
         ("file", format!("{} ({:.1} MiB{files})", facts.path.display(), mib(facts.bytes))),
         (
@@ -321,7 +340,7 @@ fn model_lines(
         ),
         ("dtypes", dtypes.join(", ")),
         ("tokenizer", facts.tokenizer.clone()),
-        ("licence", facts.license.clone().unwrap_or("not stated in the file".into())),
+        ("licence", open::licences(local.licences())),
         ("level", format!("{} ({level})", facts.level)),
         ("threads", format!("{} ({threads})", facts.threads)),
         ("engine", format!("{}, numerics {}", facts.version, facts.numerics)),

@@ -65,10 +65,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
     let model = &settings.model()?.value;
-    let path = recinto_store::resolve(model)?.weights;
+    let files = open::files(model)?;
     let text = args.text.read(args.model.lock_memory, &interrupt)?;
     // The vocabulary alone: a text can be tokenized for a model that cannot be run.
-    let file = recinto_weights::File::open(&path)?;
+    let file = open::model_file(&files)?;
     let tokenizer = Tokenizer::from_metadata(file.metadata())?;
     open::remarks(&screen, &tokenizer);
     let whole = 0..text.len();

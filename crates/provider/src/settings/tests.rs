@@ -74,6 +74,7 @@ fn other(key: &Key) -> &'static str {
         "verify" => "always",
         "kv" => "q8_0",
         "lock" => "/otro.lock",
+        "licenses" => "apache-2.0,mit",
         name => panic!("{name}: a value for the tests is missing"),
     }
 }
@@ -193,7 +194,7 @@ fn options_of_files() {
         .file(FILES[2], "[options]\nseed = 1\ntemperature = 0.5\nstop = \"y\"\n")
         .file(FILES[3], "[options]\nlogit_bias = { 42 = -1.5, 7 = 2 }\ndate = 2026-01-31\n");
     let found = machine.settings();
-    let options = found.answer_options().unwrap();
+    let options = found.answer_options(Options::default(), |_| false).unwrap();
     let want = Options {
         seed: Some(7),
         temperature: 0.5,
@@ -327,6 +328,13 @@ fn faults_of_variables() {
         ("pin", "RECINTO_PIN", "disk", Kind::Setting, &["RECINTO_PIN: one of off, memory is"]),
         ("kv", "RECINTO_KV", "q4_0", Kind::Setting, &["one of bf16, f16, q8_0 is needed, not `q4"]),
         ("kv near", "RECINTO_KV", "BF16", Kind::Setting, &["one of bf16, f16, q8_0 is needed"]),
+        (
+            "licenses",
+            "RECINTO_LICENSES",
+            "mit,,gemma",
+            Kind::Name(recinto_store::Kind::Invalid),
+            &["RECINTO_LICENSES: ids of licences and digests are needed", "as in `apache-2.0"],
+        ),
         ("verify", "RECINTO_VERIFY", "no", Kind::Setting, &["one of cached, always is needed"]),
         (
             "unknown variable",
@@ -480,7 +488,7 @@ fn every_option_of_the_engine_has_its_row() {
         let text = format!("[options]\n{} = {}\n", row.key, row.example);
         let found = Machine::new().file(FILES[1], &text).settings();
         assert_eq!(found.options.len(), 1, "{}", row.key);
-        found.answer_options().unwrap();
+        found.answer_options(Options::default(), |_| false).unwrap();
     }
     // Examples of what has a default are the default.
     let plain = ["seed", "stop", "logit_bias", "thinking", "date", "deadline"];
@@ -490,5 +498,5 @@ fn every_option_of_the_engine_has_its_row() {
         .map(|row| format!("{} = {}\n", row.key, row.example))
         .collect();
     let found = Machine::new().file(FILES[1], &format!("[options]\n{text}")).settings();
-    assert_eq!(found.answer_options().unwrap(), Options::default());
+    assert_eq!(found.answer_options(Options::default(), |_| false).unwrap(), Options::default());
 }

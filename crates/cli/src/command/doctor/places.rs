@@ -9,7 +9,7 @@ use recinto_os::owner::{self, Facts};
 use recinto_provider::{Settings, Surroundings};
 
 use super::check::Check;
-use crate::failure::Failure;
+use crate::{failure::Failure, open};
 
 const SETTINGS: &str = "settings";
 const STORES: &str = "models";
@@ -38,13 +38,14 @@ pub fn settings(settings: &Result<Settings, Failure>) -> Vec<Check> {
     let model = match &settings.model {
         None => Check::ok(SETTINGS, "model", "not set")
             .note("give --model, or say RECINTO_MODEL or `model` in a file of settings"),
-        Some(setting) => match recinto_store::resolve(&setting.value) {
+        Some(setting) => match open::files(&setting.value) {
             Ok(files) => {
-                let path = files.weights.display().to_string();
+                let first = files.weights.first().map(|path| path.display().to_string());
+                let path = first.unwrap_or(files.name);
                 Check::ok(SETTINGS, "model", format!("{path} ({})", setting.source))
             }
-            Err(error) => {
-                let text = error.to_string();
+            Err(failure) => {
+                let text = failure.text.unwrap_or_default();
                 let (what, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
                 let hint = if hint.is_empty() { "`recinto status` says more" } else { hint };
                 Check::ok(SETTINGS, "model", format!("{what} ({})", setting.source)).fault(hint)

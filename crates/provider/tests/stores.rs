@@ -1,0 +1,232 @@
+//! What a store keeps beside the weights reaches the answer; licences and claims are kept to.
+
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use recinto_engine::{Claimant, Message, OpenOptions, Options, Pin, Request, Role, Stop};
+use recinto_provider::{Error, Flags, Kind, Local, Provider, Settings, Surroundings};
+use recinto_store::Roots;
+use recinto_testkit::stores::{Ollama, Repository};
+
+const PLACE: &str = "registry.ollama.ai/library/orca/7b";
+
+fn tiny() -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
+    fs::read(root.join("qwen2-plain.gguf")).expect("a tiny model")
+}
+
+struct Place {
+    dir: tempfile::TempDir,
+    /// Whether a false claim of a store is let pass.
+    lenient: bool,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { dir: tempfile::tempdir().unwrap(), lenient: false }
+    }
+
+    fn ollama(&self) -> Ollama {
+        Ollama(self.dir.path().join("modelos"))
+    }
+
+    fn hub(&self) -> PathBuf {
+        self.dir.path().join("hub")
+    }
+
+    fn open(&self, name: &str, licenses: Option<&str>, pin: Pin) -> Result<Local, Error> {
+        let roots = Roots {
+            here: self.dir.path().into(),
+            ollama: vec![self.ollama().0],
+            hub: Some(self.hub()),
+            ..Roots::default()
+        };
+        let flags = Flags {
+            model: Some(name.into()),
+            licenses: licenses.map(Into::into),
+            ..Flags::default()
+        };
+        let (here, root) = (self.dir.path().into(), self.dir.path().into());
+        let around = Surroundings { variables: Vec::new(), here, root };
+        let settings = Settings::resolve_from(&flags, &around).unwrap();
+        let options = OpenOptions { pin, allow_mismatch: self.lenient, ..OpenOptions::default() };
+        Local::open_in(&settings, &roots, options)
+    }
+}
+
+fn answer(local: &Local) -> Result<recinto_engine::Reply, Error> {
+    let options = Options { max_tokens: 2, ..local.options() };
+    let request = Request { options, ..Request::user("¿Qué tal?") };
+    local.complete(&request, &Stop::never(), &mut |_| ControlFlow::Continue(()))
+}
+
+#[test]
+fn what_the_store_says_is_below_what_the_user_says() {
+    let place = Place::new();
+    place.ollama().model(
+        PLACE,
+        &[
+            ("model", &tiny()),
+            ("template", b"{{ .Prompt }}"),
+            ("system", "Responde en español.".as_bytes()),
+            (
+                "params",
+                br#"{"stop":["<fin>"],"temperature":0.5,"num_ctx":256,
+                    "seed":7,"top_p":9,"num_gpu":1}"#,
+            ),
+            ("messages", br#"[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]"#),
+            ("adapter", b"x"),
+        ],
+    );
+    let local = place.open("orca:7b", None, Pin::Off).unwrap();
+    let options = local.options();
+    assert_eq!((options.temperature, options.seed), (0.5, Some(7)));
+    assert_eq!((options.stop, options.top_p), (vec!["<fin>".to_owned()], 1.0));
+    assert_eq!(local.session().unwrap().context(), 256);
+    let own = recinto_engine::SessionOptions { context: Some(32), ..Default::default() };
+    let notes = local.notes().join("\n");
+    let parts =
+        ["1 adapter layer is left out", "`num_gpu` is ignored", "`top_p` is ignored", "Go's"];
+    for part in parts {
+        assert!(notes.contains(part), "{part} not in: {notes}");
+    }
+    let words = |request: &Request| -> Vec<String> {
+        local
+            .request(request)
+            .messages
+            .iter()
+            .map(|m| format!("{:?} {}", m.role, m.content))
+            .collect()
+    };
+    let user = Request::user("hola");
+    let want = ["System Responde en español.", "User a", "Assistant b", "User hola"];
+    assert_eq!(words(&user), want);
+    let want = ["System mío", "User a", "Assistant b", "User hola"];
+    assert_eq!(words(&user.clone().system("mío")), want, "the user's own instructions stand alone");
+    let completion = Request { completion: true, ..Request::user("hola") };
+    assert_eq!(words(&completion), ["User hola"]);
+    let again = Request {
+        messages: [("a", Role::User), ("b", Role::Assistant)]
+            .map(|(text, role)| Message::new(role, text))
+            .to_vec(),
+        ..Request::default()
+    };
+    assert_eq!(words(&again).len(), 5);
+    let reply = answer(&local).unwrap();
+    assert_eq!(reply.options.seed, Some(7));
+    assert_eq!(local.with_session(own).session().unwrap().context(), 32);
+}
+
+/// PRV-01: the store's claim is compared with the bytes that ran.
+#[test]
+fn a_claim_is_kept_to() {
+    let place = Place::new();
+    let bytes = tiny();
+    let store = place.ollama();
+    store.model(PLACE, &[("model", &bytes)]);
+    let commit = "1111111111111111111111111111111111111111";
+    let repo = Repository::new(&place.hub(), "o/n").reference("main", commit);
+    let repo = repo.file(commit, "m.gguf", &bytes);
+    Repository::new(&place.hub(), "o/plain").plain(commit, "m.gguf", &bytes);
+    for (name, claimed) in [("orca:7b", true), ("o/n", true), ("o/plain", false)] {
+        for pin in [Pin::Off, Pin::Memory] {
+            let reply = answer(&place.open(name, None, pin).unwrap()).unwrap();
+            let by_store: Vec<bool> = reply
+                .receipt
+                .model
+                .claims
+                .iter()
+                .map(|claim| {
+                    assert_eq!(claim.by, Claimant::Store, "{name}");
+                    claim.matches
+                })
+                .collect();
+            assert_eq!(by_store, vec![true; usize::from(claimed)], "{name}");
+        }
+    }
+    // One byte of a tensor.
+    let claimed = recinto_receipt::sha256(&bytes).to_string();
+    let mut changed = bytes.clone();
+    let at = changed.len() - 64;
+    changed[at] ^= 1;
+    let found = recinto_receipt::sha256(&changed).to_string();
+    let blobs = [store.path(&claimed), repo.0.join("blobs").join(&claimed)];
+    for (name, blob) in ["orca:7b", "o/n"].iter().zip(&blobs) {
+        fs::write(blob, &changed).unwrap();
+        // The digest may be there when the model is open, or only with the reply.
+        let late = place.open(name, None, Pin::Off).and_then(|local| answer(&local));
+        let early = place.open(name, None, Pin::Memory);
+        for error in [late.err(), early.err()] {
+            let error = error.unwrap_or_else(|| panic!("{name}: an error"));
+            assert!(matches!(error.kind(), Kind::Engine(_)), "{name}: {error}");
+            let text = error.to_string();
+            for part in [&claimed, &found, "hint: fetch it again", "--allow-mismatch"] {
+                assert!(text.contains(part), "{name}: {part} not in: {text}");
+            }
+        }
+    }
+    // Told otherwise; the receipt says that it is not so, by path as by name.
+    let lenient = Place { lenient: true, ..place };
+    for name in ["orca:7b".to_owned(), format!("path:{}", blobs[0].display())] {
+        let reply = answer(&lenient.open(&name, None, Pin::Off).unwrap()).unwrap();
+        assert!(!reply.receipt.model.claims[0].matches, "{name}");
+        assert_eq!(reply.digests.weights.to_string(), found, "{name}");
+    }
+}
+
+#[test]
+fn only_what_is_listed_may_run() {
+    let place = Place::new();
+    let bytes = tiny();
+    let digest = recinto_receipt::sha256(&bytes);
+    let store = place.ollama();
+    store.model(PLACE, &[("model", &bytes)]);
+    let layers: [(&str, &[u8]); 2] = [("model", &bytes), ("license", b"Gemma Terms of Use")];
+    store.model("registry.ollama.ai/library/gemma/latest", &layers);
+    let by_digest = format!("mit,sha256:{digest}");
+    let cases: &[(&str, &str, Option<&str>, &[&str])] = &[
+        ("no list", "gemma", None, &[]),
+        ("listed", "gemma", Some("apache-2.0,gemma"), &[]),
+        ("by its digest", "gemma", Some(&by_digest), &[]),
+        ("nothing stated, by its digest", "orca:7b", Some(&by_digest), &[]),
+        (
+            "not listed",
+            "gemma",
+            Some("apache-2.0,mit"),
+            &["gemma may not run here", "its licence is `gemma`", "apache-2.0,mit (--licenses)"],
+        ),
+        ("nothing stated", "orca:7b", Some("mit"), &["it states no licence"]),
+    ];
+    for (name, model, list, refused) in cases {
+        match (place.open(model, *list, Pin::Off), *refused) {
+            (Ok(_), []) => {}
+            (Err(error), parts @ [_, ..]) => {
+                assert_eq!(*error.kind(), Kind::Licence, "{name}: {error}");
+                let text = error.to_string();
+                let shown = digest.to_string();
+                for part in parts.iter().chain([&shown.as_str()]) {
+                    assert!(text.contains(part), "{name}: {part} not in: {text}");
+                }
+            }
+            (found, _) => panic!("{name}: {:?}", found.err()),
+        }
+    }
+    let local = place.open("gemma", None, Pin::Off).unwrap();
+    assert_eq!(local.licences()[0].id.as_deref(), Some("gemma"));
+}
+
+#[test]
+fn files_that_are_not_opened_yet() {
+    let place = Place::new();
+    let commit = "1111111111111111111111111111111111111111";
+    Repository::new(&place.hub(), "o/check")
+        .reference("main", commit)
+        .file(commit, "config.json", b"{}")
+        .file(commit, "model.safetensors", b"tensors");
+    let error = place.open("o/check", None, Pin::Off).err().expect("an error");
+    assert_eq!(*error.kind(), Kind::Files, "{error}");
+    assert!(error.to_string().contains("checkpoint of safetensors"), "{error}");
+}

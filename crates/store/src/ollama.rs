@@ -1,0 +1,311 @@
+//! Names in an Ollama store: manifest to blobs. Nothing is written, locked or pruned.
+//!
+//! Layout: `manifests/<host>/<namespace>/<model>/<tag>` and `blobs/sha256-<digits>`; newer stores
+//! have `manifests-v2` too, which goes first. Source: Ollama's stores.
+
+pub mod manifest;
+mod name;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use recinto_receipt::{Digest, sha256};
+
+use self::manifest::{Child, Layer, Manifest};
+pub(crate) use self::name::Name;
+use crate::{
+    error::{Error, Kind, shown},
+    files::{Files, Form, Note, Store},
+    layers::{self, Layers, plain},
+    read,
+};
+
+/// Folders of manifests, the one that goes first before the other.
+const MANIFESTS: [&str; 2] = ["manifests-v2", "manifests"];
+/// Largest manifest, and largest layer of text.
+const MAX_MANIFEST: u64 = 8 << 20;
+const MAX_TEXT: u64 = 1 << 20;
+/// Most licences and other texts of one model that are read.
+const MAX_TEXTS: usize = 64;
+/// Kinds of layers that are carried out.
+const CARRIED_OUT: [&str; 6] = ["model", "template", "system", "params", "license", "messages"];
+/// Programs whose form of a model is taken from a list, the best first.
+const RUNNERS: [&str; 2] = ["llamacpp", "ollama"];
+
+/// A name that a store has, and its manifest.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub root: PathBuf,
+    pub name: Name,
+    pub path: PathBuf,
+}
+
+/// The manifest of `name` in the store at `root`, if it has one.
+pub(crate) fn locate(name: &Name, root: &Path) -> Option<Held> {
+    MANIFESTS.iter().find_map(|folder| {
+        let path = find(&root.join(folder), &name.parts())?;
+        // A link into nowhere in the newer folder leaves the name to the older one.
+        if *folder != MANIFESTS[1] && !path.exists() {
+            return None;
+        }
+        Some(Held { root: root.to_owned(), name: name.clone(), path })
+    })
+}
+
+/// `parts` below `folder`, as they are written or in other letter case.
+fn find(folder: &Path, parts: &[&str]) -> Option<PathBuf> {
+    let Some((first, rest)) = parts.split_first() else { return Some(folder.to_owned()) };
+    let exact = folder.join(first);
+    if exact.symlink_metadata().is_ok() {
+        return find(&exact, rest);
+    }
+    let entries = read::entries(folder).ok()?;
+    let other = entries.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(first));
+    find(&other?.1, rest)
+}
+
+/// Every name in the store at `root`, sorted; those that other programs made for their own use
+/// are left out.
+///
+/// # Errors
+///
+/// When neither folder of manifests can be looked at.
+pub(crate) fn names(root: &Path) -> io::Result<Vec<Held>> {
+    let mut found = BTreeMap::new();
+    let mut refused = None;
+    let mut any = false;
+    for folder in MANIFESTS.iter().rev() {
+        match read::entries(&root.join(folder)) {
+            Ok(_) => any = true,
+            Err(error) => {
+                refused.get_or_insert(error);
+                continue;
+            }
+        }
+        let mut walked = Vec::new();
+        walk(&root.join(folder), &mut Vec::new(), &mut walked);
+        for (name, path) in walked {
+            if name.is_shadow() || (*folder != MANIFESTS[1] && !path.exists()) {
+                continue;
+            }
+            found.insert(name.folded(), Held { root: root.to_owned(), name, path });
+        }
+    }
+    match refused {
+        Some(error) if !any => Err(error),
+        _ => Ok(found.into_values().collect()),
+    }
+}
+
+fn walk(folder: &Path, above: &mut Vec<String>, found: &mut Vec<(Name, PathBuf)>) {
+    for (entry, path) in read::entries(folder).unwrap_or_default() {
+        if found.len() >= read::MAX_ENTRIES {
+            return;
+        }
+        above.push(entry);
+        if above.len() == 4 {
+            let parts = [0, 1, 2, 3].map(|at: usize| above[at].as_str());
+            found.extend(Name::of_parts(parts).map(|name| (name, path)));
+        } else if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            walk(&path, above, found);
+        }
+        above.pop();
+    }
+}
+
+/// The files behind a manifest.
+pub(crate) fn files(held: &Held) -> Result<Files, Error> {
+    let blobs = Blobs { root: &held.root, name: &held.name };
+    blobs.files(&held.path).map_err(|e| e.of(&held.name.to_string()))
+}
+
+/// The blobs of one store, for one name.
+struct Blobs<'a> {
+    root: &'a Path,
+    name: &'a Name,
+}
+
+impl Blobs<'_> {
+    fn files(&self, path: &Path) -> Result<Files, Error> {
+        let mut notes = Vec::new();
+        let layers = match self.manifest(path)? {
+            Manifest::Layers(layers) => layers,
+            Manifest::List(children) => self.chosen(&children, &mut notes)?,
+        };
+        let weights: Vec<&Layer> = layers.iter().filter(|layer| layer.kind == "model").collect();
+        let texts = self.layers(&layers)?;
+        if weights.is_empty() {
+            let kinds: Vec<String> = texts.unsupported.iter().map(|row| row.0.clone()).collect();
+            let what = match kinds.is_empty() {
+                true => "its manifest has no layer of weights".into(),
+                false => {
+                    format!("it has no GGUF: its weights are in layers `{}`", kinds.join("`, `"))
+                }
+            };
+            return Err(Error::new(Kind::Unsupported, what)
+                .with_hint("this version reads GGUF; `ollama pull` a tag that is one"));
+        }
+        for (kind, count) in &texts.unsupported {
+            notes.push(Note::UnsupportedLayers { kind: kind.clone(), count: *count });
+        }
+        let named = |names: &[String], note: fn(String) -> Note| -> Vec<Note> {
+            names.iter().cloned().map(note).collect()
+        };
+        let params = &texts.params;
+        notes.extend(named(&params.others, |name| Note::IgnoredParameter { name }));
+        notes.extend(named(&params.unusable, |name| Note::UnusableParameter { name }));
+        let mut files = Files {
+            store: Store::Ollama,
+            name: format!("ollama:{}", self.name.whole()),
+            root: self.root.to_owned(),
+            form: Form::Gguf,
+            weights: Vec::new(),
+            claimed: Vec::new(),
+            layers: texts,
+            card_licence: None,
+            notes,
+        };
+        for layer in weights {
+            let path = self.blob(&layer.digest, "weights")?;
+            let size = fs::metadata(&path).map_err(|e| Error::io(&path, &e))?.len();
+            if size != layer.size {
+                let (path, said) = (shown(&path), layer.size);
+                let what = format!("{path} has {size} bytes, and its manifest says {said}");
+                return Err(Error::new(Kind::Broken, what).with_hint(self.again()));
+            }
+            files.weights.push(path);
+            files.claimed.push(Some(layer.digest));
+        }
+        Ok(files)
+    }
+
+    fn manifest(&self, path: &Path) -> Result<Manifest, Error> {
+        let mut folders: Vec<PathBuf> = MANIFESTS.iter().map(|f| self.root.join(f)).collect();
+        folders.push(self.folder());
+        // A link may stand for a manifest, in newer stores; it may not leave the store.
+        let real = read::within(path, &folders)?;
+        let bytes = read::bounded(&real, MAX_MANIFEST)?;
+        manifest::parse(&bytes).map_err(|why| {
+            let what = format!("its manifest is broken, {why}: {}", shown(path));
+            Error::new(Kind::Broken, what).with_hint(self.again())
+        })
+    }
+
+    /// The layers of the GGUF among several forms.
+    fn chosen(&self, children: &[Child], notes: &mut Vec<Note>) -> Result<Vec<Layer>, Error> {
+        let mut fit: Vec<&Child> = children.iter().filter(|c| c.format == "gguf").collect();
+        let rank = |child: &&Child| RUNNERS.iter().position(|r| *r == child.runner).unwrap_or(9);
+        fit.sort_by_key(rank);
+        let Some(child) = fit.first() else {
+            let mut forms: Vec<String> =
+                children.iter().map(|c| format!("{} for {}", c.format, c.runner)).collect();
+            forms.truncate(8);
+            let what = format!("none of its forms is GGUF: {}", forms.join(", "));
+            return Err(Error::new(Kind::Unsupported, what)
+                .with_hint("this version reads GGUF; `ollama pull` a tag that is one"));
+        };
+        if fit.len() > 1 {
+            notes.push(Note::Chosen { runner: child.runner.clone() });
+        }
+        let path = self.blob(&child.digest, "manifest")?;
+        let bytes = self.verified(&path, &child.digest, MAX_MANIFEST)?;
+        match manifest::parse(&bytes) {
+            Ok(Manifest::Layers(layers)) => Ok(layers),
+            Ok(Manifest::List(_)) => Err(self.broken(&path, "it is a list within a list")),
+            Err(why) => Err(self.broken(&path, &why)),
+        }
+    }
+
+    fn layers(&self, layers: &[Layer]) -> Result<Layers, Error> {
+        let mut found = Layers::default();
+        let mut texts = 0;
+        for layer in layers {
+            let kind = layer.kind.as_str();
+            if !CARRIED_OUT.contains(&kind) {
+                match found.unsupported.iter_mut().find(|row| row.0 == kind) {
+                    Some(row) => row.1 += 1,
+                    None => found.unsupported.push((plain(kind), 1)),
+                }
+                continue;
+            }
+            if kind == "model" {
+                continue;
+            }
+            texts += 1;
+            if texts > MAX_TEXTS {
+                let what = format!("its manifest has more than {MAX_TEXTS} layers of text");
+                return Err(Error::new(Kind::Broken, what));
+            }
+            let path = self.blob(&layer.digest, kind)?;
+            let bytes = self.verified(&path, &layer.digest, MAX_TEXT)?;
+            let read = match kind {
+                "params" => found.params.add(&bytes),
+                "messages" => layers::messages(&bytes).map(|list| found.messages = list),
+                _ => String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into()).map(|text| {
+                    match kind {
+                        "template" => found.template = Some(text),
+                        "system" => found.system = Some(text).filter(|text| !text.is_empty()),
+                        _ => found.licences.push(text),
+                    }
+                }),
+            };
+            read.map_err(|why| self.broken(&path, &why))?;
+        }
+        Ok(found)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.join("blobs")
+    }
+
+    /// The blob with this digest, a regular file below `blobs`.
+    fn blob(&self, digest: &Digest, what: &str) -> Result<PathBuf, Error> {
+        let path = self.folder().join(format!("sha256-{digest}"));
+        if let Err(error) = fs::metadata(&path) {
+            let why = match (error.kind(), path.read_link()) {
+                (io::ErrorKind::NotFound, Ok(to)) => {
+                    format!("a link to {}, which is gone", shown(&to))
+                }
+                (io::ErrorKind::NotFound, _) => "it does not exist".into(),
+                _ => return Err(Error::io(&path, &error)),
+            };
+            let what =
+                format!("its {what} (sha256:{digest}) is missing at {}: {why}", shown(&path));
+            return Err(Error::new(Kind::Missing, what).with_hint(self.again()));
+        }
+        let real = read::within(&path, &[self.folder()])?;
+        let meta = fs::metadata(&real).map_err(|e| Error::io(&real, &e))?;
+        match meta.is_file() {
+            true => Ok(path),
+            false => {
+                let what = format!("{} is not a regular file", shown(&path));
+                Err(Error::new(Kind::NotAFile, what))
+            }
+        }
+    }
+
+    /// The bytes of a small blob, which must have the digest that it is called by.
+    fn verified(&self, path: &Path, claimed: &Digest, most: u64) -> Result<Vec<u8>, Error> {
+        let bytes = read::bounded(path, most)?;
+        let found = sha256(&bytes);
+        match found == *claimed {
+            true => Ok(bytes),
+            false => {
+                let what = format!("it has the digest sha256:{found} and not that of its name");
+                Err(self.broken(path, &what))
+            }
+        }
+    }
+
+    fn broken(&self, path: &Path, why: &str) -> Error {
+        let what = format!("its layer {} is broken: {why}", shown(path));
+        Error::new(Kind::Broken, what).with_hint(self.again())
+    }
+
+    fn again(&self) -> String {
+        format!("`ollama pull {}` brings it again", self.name)
+    }
+}
