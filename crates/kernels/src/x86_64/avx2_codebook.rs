@@ -100,7 +100,7 @@ fn with_eighth(x: __m256i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn signs_of_words(x: __m256i) -> [u32; 8] {
-    let byte = |x, place: u32| _mm256_and_si256(x, _mm256_set1_epi32((0x7f << place) as i32));
+    let byte = |x, place: i32| _mm256_and_si256(x, _mm256_set1_epi32(0x7f << place));
     let low = _mm256_or_si256(byte(x, 0), byte(_mm256_slli_epi32::<1>(x), 8));
     let (c, d) = (_mm256_slli_epi32::<2>(x), _mm256_slli_epi32::<3>(x));
     words(with_eighth(_mm256_or_si256(low, _mm256_or_si256(byte(c, 16), byte(d, 24)))))

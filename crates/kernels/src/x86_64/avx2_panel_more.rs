@@ -24,18 +24,20 @@ macro_rules! panel32 {
                     let r = last.min(h * 8 + i);
                     rows[r * stride..(r + 1) * stride].as_chunks().0
                 });
-                for (b, lines) in lines.as_chunks_mut::<LINES32>().0.iter_mut().enumerate() {
-                    let (b, part) = (b / $parts, b % $parts);
-                    let mut numbers = [_mm256_setzero_si256(); 8];
-                    for i in 0..8 {
-                        numbers[i] = $numbers(&rows[i][b], part);
-                        let scales = [$($scale(&rows[i][b], part)),*];
-                        for (line, scale) in lines[8..].iter_mut().zip(scales) {
-                            put_row(line, h * 8 + i, scale.to_bits());
+                let blocks = lines.as_chunks_mut::<LINES32>().0.as_chunks_mut::<$parts>().0;
+                for (b, parts) in blocks.iter_mut().enumerate() {
+                    for (part, lines) in parts.iter_mut().enumerate() {
+                        let mut numbers = [_mm256_setzero_si256(); 8];
+                        for i in 0..8 {
+                            numbers[i] = $numbers(&rows[i][b], part);
+                            let scales = [$($scale(&rows[i][b], part)),*];
+                            for (line, scale) in lines[8..].iter_mut().zip(scales) {
+                                put_row(line, h * 8 + i, scale.to_bits());
+                            }
                         }
-                    }
-                    for (line, x) in lines.iter_mut().zip(turn(numbers)) {
-                        put(line, h, x);
+                        for (line, x) in lines.iter_mut().zip(turn(numbers)) {
+                            put(line, h, x);
+                        }
                     }
                 }
             }
