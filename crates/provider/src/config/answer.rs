@@ -37,6 +37,8 @@ rows! {
     "max_tokens" "1024" "most tokens of an answer";
     "stop" "[\"END\"]" "texts that end an answer; they are not part of it";
     "thinking" "false" "whether a model that can think aloud does; the template's choice otherwise";
+    "thinking_tokens" "512" "most tokens of thought; the model is made to answer then";
+    "logprobs" "5" "tells how likely each token was, with so many of the likeliest beside it";
     "date" "2026-01-31" "the date that a template may ask for; today otherwise";
     "deadline" "60" "longest time for an answer, in seconds; none otherwise";
     "block" "256" "positions of a prompt that are read at once; changes speed and memory only";
