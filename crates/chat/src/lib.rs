@@ -41,6 +41,7 @@ mod predicates;
 mod run;
 mod template;
 mod text;
+mod tools;
 mod tree;
 mod value;
 
@@ -48,3 +49,4 @@ pub use error::{Error, Kind};
 pub use message::{Message, Role, ToolCall};
 pub use moment::Moment;
 pub use template::{RenderOptions, Rendered, Template};
+pub use tools::{Answer, CallFormat, Part};

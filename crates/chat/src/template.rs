@@ -10,6 +10,7 @@ use crate::message::{Message, wipe};
 use crate::moment::Moment;
 use crate::run::Run;
 use crate::text::Text;
+use crate::tools::CallFormat;
 use crate::tree::Program;
 use crate::value::Value;
 use crate::{check, lower};
@@ -30,6 +31,7 @@ pub struct Template {
     bos: String,
     eos: String,
     reasoning: &'static str,
+    format: Option<CallFormat>,
 }
 
 /// What a rendering is given besides the messages.
@@ -115,6 +117,7 @@ impl Template {
         if source.len() > MAX_SOURCE {
             return Err(Error::limit(format!("more than {} MiB of source", MAX_SOURCE >> 20)));
         }
+        let format = CallFormat::of(source).ok();
         let source = check::normalize(source);
         let mut lines = Vec::from([0]);
         lines.extend(source.match_indices('\n').map(|(at, _)| at + 1));
@@ -122,7 +125,17 @@ impl Template {
         let program = compiled.map_err(|error| located(&lines, error))?;
         let mentions = |key: &&str| program.mentions(key);
         let reasoning = REASONING.into_iter().find(mentions).unwrap_or(REASONING[0]);
-        Ok(Template { program, lines, bos: bos.to_owned(), eos: eos.to_owned(), reasoning })
+        let (bos, eos) = (bos.to_owned(), eos.to_owned());
+        Ok(Template { program, lines, bos, eos, reasoning, format })
+    }
+
+    /// How the models of this template write calls of tools.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] for a template with the marks of no known family.
+    pub fn call_format(&self) -> Result<CallFormat, Error> {
+        // Without marks the reason is the same for every template.
+        self.format.map_or_else(|| CallFormat::of(""), Ok)
     }
 
     /// The text of `messages`.
