@@ -47,6 +47,9 @@ pub enum Part {
 }
 
 /// An answer, taken apart. Nothing of it is lost but marks, and white space beside calls.
+///
+/// Its text is wiped when it is dropped, and never shown by `Debug`; who wants parts of his own
+/// takes them (`std::mem::take(&mut answer.parts)`).
 #[derive(Clone, Default, PartialEq)]
 pub struct Answer {
     /// In the order of the answer.
@@ -147,7 +150,7 @@ impl CallFormat {
             Form::Channels => channels::read(&mut scan, &mut out),
         };
         done.map_err(|what| Error::new(Kind::Call, format!("{what} ({})", self.family.name)))?;
-        Ok(Answer { parts: out.parts })
+        Ok(out.answer)
     }
 
     /// Takes the thoughts at the beginning; gives the rest.
@@ -174,18 +177,18 @@ impl CallFormat {
 
 /// What has been found so far.
 struct Parts {
-    parts: Vec<Part>,
+    answer: Answer,
     family: &'static Family,
 }
 
 impl Parts {
     fn new(family: &'static Family) -> Parts {
-        Parts { parts: Vec::new(), family }
+        Parts { answer: Answer::default(), family }
     }
 
     fn thought(&mut self, text: &str) {
         if !text.is_empty() {
-            self.parts.push(Part::Thought(text.to_owned()));
+            self.answer.parts.push(Part::Thought(text.to_owned()));
         }
     }
 
@@ -195,19 +198,19 @@ impl Parts {
         for wrap in self.family.wraps {
             text = text.replace(wrap, "");
         }
-        match self.parts.last_mut() {
+        match self.answer.parts.last_mut() {
             Some(Part::Text(last)) => last.push_str(&text),
             _ if text.trim().is_empty() => {}
-            _ => self.parts.push(Part::Text(text)),
+            _ => self.answer.parts.push(Part::Text(text)),
         }
     }
 
     fn calls(&mut self, calls: Vec<ToolCall>) {
-        self.parts.extend(calls.into_iter().map(Part::Call));
+        self.answer.parts.extend(calls.into_iter().map(Part::Call));
     }
 
     fn unfinished(&mut self, text: &str) {
-        self.parts.push(Part::Unfinished(text.to_owned()));
+        self.answer.parts.push(Part::Unfinished(text.to_owned()));
     }
 }
 
@@ -232,7 +235,7 @@ fn marked<'a>(
         scan.go(begin);
         match read(scan) {
             Ok(calls) => {
-                out.text(&scan.between(from, begin));
+                out.text(scan.between(from, begin));
                 out.calls(calls);
                 from = scan.at();
             }
@@ -242,7 +245,7 @@ fn marked<'a>(
                 scan.step();
             }
             Err(Stop::Unfinished) => {
-                out.text(&scan.between(from, begin));
+                out.text(scan.between(from, begin));
                 out.unfinished(scan.since(begin));
                 return Ok(());
             }
@@ -274,12 +277,14 @@ impl fmt::Debug for Answer {
     }
 }
 
-impl Drop for Part {
+impl Drop for Answer {
     fn drop(&mut self) {
-        match self {
-            Part::Thought(text) | Part::Text(text) | Part::Unfinished(text) => text.zeroize(),
-            // Wipes itself.
-            Part::Call(_) => {}
+        for part in &mut self.parts {
+            match part {
+                Part::Thought(text) | Part::Text(text) | Part::Unfinished(text) => text.zeroize(),
+                // Wipes itself.
+                Part::Call(_) => {}
+            }
         }
     }
 }

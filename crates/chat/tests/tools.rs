@@ -76,7 +76,6 @@ fn shown(answer: &Answer) -> Value {
             Some(id) => json!({"call": [call.name, call.arguments, id]}),
             None => json!({"call": [call.name, call.arguments]}),
         },
-        _ => json!("a part that is not known"),
     });
     Value::Array(parts.collect())
 }
@@ -418,30 +417,36 @@ fn cut_answers_are_never_calls_of_their_own() {
         ("mistral-named", "[TOOL_CALLS]f[ARGS]{\"a\": \"ñ{\"}"),
         (
             "kimi-k2",
-            "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": \"ñ{\"}<|tool_call_end|><|tool_calls_section_end|>",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begi\
+             n|>{\"a\": \"ñ{\"}<|tool_call_end|><|tool_calls_section_end|>",
         ),
         (
             "deepseek-r1",
-            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": \"ñ{\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": \"ñ{\"\
+             }\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         ),
         ("gemma-4", "<|tool_call>call:f{a:<|\"|>ñ{<|\"|>}<tool_call|>"),
         ("lfm2", "<|tool_call_start|>[f(a='ñ{')]<|tool_call_end|>"),
         ("llama-3", "{\"name\": \"f\", \"parameters\": {\"a\": \"ñ{\"}}"),
         (
             "harmony",
-            "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \"ñ{\"}<|call|>",
+            "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \"ñ{\"}<|cal\
+             l|>",
         ),
         (
             "minimax-m2",
-            "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">ñ{</parameter>\n</invoke>\n</minimax:tool_call>",
+            "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">ñ{</parameter>\n</inv\
+             oke>\n</minimax:tool_call>",
         ),
         (
             "minimax-m3",
-            "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<a>ñ{]<]minimax[>[</a>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+            "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<a>ñ{]<]minima\
+             x[>[</a>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
         ),
         (
             "command-r7b",
-            "<|START_ACTION|>[{\"tool_name\": \"f\", \"parameters\": {\"a\": \"ñ{\"}}]<|END_ACTION|>",
+            "<|START_ACTION|>[{\"tool_name\": \"f\", \"parameters\": {\"a\": \"ñ{\"}}]<|END_ACTION\
+             |>",
         ),
         ("functionary-v3.2", ">>>f\n{\"a\": \"ñ{\"}"),
     ];
@@ -491,7 +496,8 @@ fn malformed_calls_are_errors_without_words_of_the_answer() {
         ("glm", "<tool_call>f\n<arg_key>a</arg_key>canario</tool_call>"),
         (
             "deepseek-v3.2",
-            "<｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"a\" string=\"false\">canario</｜DSML｜parameter></｜DSML｜invoke>",
+            "<｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"a\" string=\"false\">canario</｜DSML｜\
+             parameter></｜DSML｜invoke>",
         ),
         ("deepseek-v3.1", "<｜tool▁calls▁begin｜>canario<｜tool▁calls▁end｜>"),
         ("minimax-m3", "]<]minimax[>[<tool_call>canario"),
@@ -533,8 +539,12 @@ fn a_template_of_no_known_family_says_so() {
 /// Text made of marks and pieces of JSON: any answer is taken apart or refused, and quickly.
 #[test]
 fn random_answers_never_panic() {
-    let mut pieces: Vec<String> =
-        TEMPLATES.iter().flat_map(|(_, template)| template.split(' ')).map(str::to_owned).collect();
+    let mut pieces: Vec<String> = TEMPLATES
+        .iter()
+        .flat_map(|(_, template)| template.split(' '))
+        .filter(|piece| !piece.is_empty())
+        .map(str::to_owned)
+        .collect();
     let more = [
         "{",
         "}",
@@ -622,12 +632,27 @@ fn random_answers_never_panic() {
     for (family, _) in TEMPLATES {
         for piece in &pieces {
             let start = std::time::Instant::now();
-            let _ = format(family).parse(&piece.repeat(200_000 / piece.len()), &tools());
+            let _ = format(family).parse(&piece.repeat(60_000 / piece.len()), &tools());
             let took = start.elapsed();
             assert!(took.as_secs() < 5, "{family}: {piece}: {took:?}");
         }
     }
 }
+
+/// Templates that write no call in the conversation of the next test, or refuse it.
+const SILENT: [&str; 7] = [
+    // Wants `content` to be none, which a message cannot be.
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+    "llama-cpp-deepseek-r1",
+    // Changes a list in place, which the reference's sandbox forbids.
+    "Kimi-K2-Instruct",
+    "Kimi-K2-Thinking",
+    // Write no calls of the past, only what the model says.
+    "LFM2-8B-A1B",
+    "ibm-granite-granite-3.3-2B-Instruct",
+    // Wants tools without `anyOf`, and descriptions in every one.
+    "CohereForAI-c4ai-command-r-plus-tool_use",
+];
 
 /// What each published template writes for calls, its own family reads back.
 #[test]
@@ -638,8 +663,12 @@ fn published_templates_are_read_back() {
         conversations().into_iter().find(|c| c.name == "call at the end").unwrap();
     conversation.messages[2].content = String::new();
     conversation.messages[2].reasoning = None;
-    let want = conversation.messages[2].tool_calls.clone();
-    let tools = conversation.options.tools.clone();
+    // One family of models is given its tools by these names.
+    for name in ["functions", "datetime"] {
+        conversation.options.variables.insert(name.to_owned(), "[]".into());
+    }
+    let mut asking = conversation.options.clone();
+    asking.add_generation_prompt = true;
     let (mut read, mut faults) = (0, Vec::new());
     for name in all.as_object().unwrap().keys().filter(|name| !name.starts_with("own/")) {
         let Some(source) = source(name, Some(&models)) else { continue };
@@ -648,47 +677,48 @@ fn published_templates_are_read_back() {
             continue;
         };
         let template = Template::new(&source, "<s>", "</s>").unwrap();
-        // Some templates write one call only, or none, or want the arguments as text.
-        let mut found = false;
-        for (calls, text) in [(2, false), (2, true), (1, false), (1, true)] {
+        // Some templates write one call only, or want the arguments as text.
+        let found = [(2, false), (2, true), (1, false), (1, true)].into_iter().any(|row| {
             let mut messages = conversation.messages.clone();
-            messages[2].tool_calls.truncate(calls);
-            for call in messages[2].tool_calls.iter_mut().filter(|_| text) {
+            messages[2].tool_calls.truncate(row.0);
+            let want = messages[2].tool_calls.clone();
+            for call in messages[2].tool_calls.iter_mut().filter(|_| row.1) {
                 call.arguments = call.arguments.to_string().into();
             }
-            let Ok(with) = template.render(&messages, &conversation.options) else { continue };
-            let Ok(without) = template.render(&messages[..2], &conversation.options) else {
-                continue;
+            let render = |messages: &[recinto_chat::Message], options| {
+                template.render(messages, options).map(|rendered| rendered.text.clone())
             };
-            let same = with.text.bytes().zip(without.text.bytes()).take_while(|(a, b)| a == b);
-            let mut at = same.count();
-            while !with.text.is_char_boundary(at) {
-                at -= 1;
-            }
-            let got = match format.parse(&with.text[at..], &tools) {
-                Ok(got) => got,
-                Err(error) => {
-                    faults.push(format!(
-                        "{name} ({}): {error}\n{}",
-                        format.name(),
-                        &with.text[at..]
-                    ));
-                    continue;
+            let (Ok(with), Ok(asked), Ok(before)) = (
+                render(&messages, &conversation.options),
+                render(&messages[..2], &asking),
+                render(&messages[..2], &conversation.options),
+            ) else {
+                return false;
+            };
+            // The answer begins behind the prompt; a prompt that opens thoughts is another one.
+            let answer = with.strip_prefix(&*asked).or_else(|| with.strip_prefix(&*before));
+            let common = with.bytes().zip(before.bytes()).take_while(|(a, b)| a == b).count();
+            let answer = answer.unwrap_or_else(|| with.get(common..).unwrap_or_default());
+            let answer = answer.trim_end_matches("<|eot_id|>");
+            match format.parse(answer, &conversation.options.tools) {
+                Ok(got) => {
+                    got.calls().count() == row.0
+                        && got.calls().zip(&want).all(|(got, want)| {
+                            got.name == want.name && got.arguments == want.arguments
+                        })
                 }
-            };
-            let same = |(got, want): (&recinto_chat::ToolCall, &recinto_chat::ToolCall)| {
-                got.name == want.name && got.arguments == want.arguments
-            };
-            if got.calls().count() == calls && got.calls().zip(&want).all(same) {
-                found = true;
-                break;
+                Err(error) => {
+                    println!("{name} ({}): {error}", format.name());
+                    false
+                }
             }
-        }
-        println!("{name}: {} {found}", format.name());
+        });
         read += usize::from(found);
-        if !found {
-            faults.push(format!("{name} ({}): not read back", format.name()));
+        let silent = SILENT.iter().any(|silent| name.contains(&format!("{silent}.jinja")));
+        if found == silent {
+            faults.push(format!("{name} ({}): read back: {found}", format.name()));
         }
     }
-    assert!(faults.is_empty(), "{read} read, {} faults\n{}", faults.len(), faults.join("\n"));
+    println!("{read} templates read back");
+    assert!(faults.is_empty() && read > 0, "{} faults\n{}", faults.len(), faults.join("\n"));
 }

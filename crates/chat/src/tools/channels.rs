@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::elements::{self, Elements};
 use super::scan::{Scan, Stop, call};
 use super::typed::Written;
-use super::{Parts, whole};
+use super::{Parts, scan, whole};
 use crate::message::ToolCall;
 
 const START: &str = "<|start|>";
@@ -41,22 +41,24 @@ pub(super) fn read(scan: &mut Scan, out: &mut Parts) -> Result<(), &'static str>
             }
             return Ok(());
         };
-        let said = header.find("<|").map_or(header, |at| &header[..at]);
-        let said = said.split("to=").next().unwrap_or_default();
-        if said.trim() != "assistant" {
-            out.text(said);
+        let before = header.find("<|").map_or(header, |at| &header[..at]);
+        let before = before.split("to=").next().unwrap_or_default();
+        if before.trim() != "assistant" {
+            out.text(before);
         }
         let start = scan.at();
         let found = scan.find_any(&ENDS);
         let end = found.unwrap_or(scan.since(0).len());
         let body = scan.between(start, end);
+        // Where the answer ends, the mark that ends the message may be cut.
+        let said = &body[..scan::partial(body, &ENDS)];
         let channel = word(header, CHANNEL).unwrap_or("final");
         match word(header, "to=") {
             None | Some("user" | "all" | "assistant") if channel == "analysis" => {
-                out.thought(body.trim());
+                out.thought(said.trim());
             }
-            None | Some("user" | "all" | "assistant") => out.text(body),
-            Some("self") => out.thought(body.trim()),
+            None | Some("user" | "all" | "assistant") => out.text(said),
+            Some("self") => out.thought(said.trim()),
             Some(name) => match read_call(scan, name, body) {
                 Ok(calls) => out.calls(calls),
                 Err(Stop::Malformed(what)) => return Err(what),
@@ -92,7 +94,9 @@ fn read_call(scan: &Scan, name: &str, body: &str) -> Result<Vec<ToolCall>, Stop>
         };
         vec![call(None, name.strip_prefix("functions.").unwrap_or(name), value)?]
     };
-    match inner.is_at_end() {
+    // The mark that ends the message may be cut.
+    let rest = inner.rest().trim();
+    match rest.is_empty() || ENDS.iter().any(|mark| mark.starts_with(rest)) {
         true => Ok(calls),
         false => Err(Stop::Malformed("a tool call is followed by something else")),
     }

@@ -42,7 +42,8 @@ pub(super) fn read(row: &Elements, scan: &mut Scan) -> Result<Vec<ToolCall>, Sto
     let mut calls = Vec::new();
     loop {
         scan.skip_space();
-        if !calls.is_empty() && !(section && scan.sees(row.open)) {
+        let more = section && scan.sees(row.open);
+        if !calls.is_empty() && !more {
             break;
         }
         if row.open.starts_with(scan.rest()) {
@@ -198,6 +199,9 @@ fn element(
             _ => read,
         };
         return Ok((name, read));
+    }
+    if close.starts_with(scan.rest()) {
+        return Err(Stop::Unfinished);
     }
     if !text.trim().is_empty() {
         return Err(Stop::Malformed("an argument of a tool call mixes text and elements"));

@@ -66,10 +66,11 @@ impl<'a> Scan<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// The nearest of `marks` from here on.
+    /// The nearest of `marks` from here on; looks no further than it.
     pub fn find_any(&self, marks: &[&str]) -> Option<usize> {
-        let found = marks.iter().filter_map(|mark| self.rest().find(mark)).min();
-        found.map(|place| self.at + place)
+        let bytes = self.rest().as_bytes();
+        let begins = |at: &usize| marks.iter().any(|m| bytes[*at..].starts_with(m.as_bytes()));
+        (0..bytes.len()).find(begins).map(|place| self.at + place)
     }
 
     pub fn sees(&self, mark: &str) -> bool {

@@ -166,14 +166,18 @@ pub(super) fn read_recipients(scan: &mut Scan, out: &mut Parts) -> Result<(), &'
 
 fn is_name(line: &str) -> bool {
     let line = line.trim_end();
-    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    !line.is_empty() && line.chars().all(inside)
+    !line.is_empty() && line.chars().all(in_name)
+}
+
+fn in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
 /// Where the next recipient is named.
 fn next(text: &str) -> Option<usize> {
     text.match_indices(TO).map(|(at, _)| at).find(|at| {
-        let line = text[at + TO.len()..].split('\n').next();
-        line.is_some_and(is_name)
+        let rest = &text[at + TO.len()..];
+        let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
+        end > 0 && matches!(rest[end..].chars().next(), None | Some('\r' | '\n'))
     })
 }
