@@ -30,6 +30,7 @@ mod expr;
 mod filters;
 mod format;
 mod functions;
+mod go;
 mod json;
 mod lower;
 mod message;
