@@ -1,5 +1,6 @@
 #!/bin/sh
-# Feeds random bytes to the readers of GGUF files, arch files, templates, vocabularies and texts.
+# Feeds random bytes to the readers of GGUF files, arch files, templates, answers, vocabularies
+# and texts.
 #
 #   tools/fuzz.sh SECONDS [TARGET...]
 #
@@ -44,7 +45,7 @@ seeds() {
     echo "seeds/$1"
     case $1 in
     arch) echo ../crates/arch/archs ../crates/arch/tests/ok ;;
-    template) echo ../crates/chat/tests/templates ;;
+    template | go_template) echo ../crates/chat/tests/templates ;;
     tokenizer_json) echo ../crates/tokenizer/tests/golden/json ;;
     esac
 }

@@ -112,11 +112,10 @@ def render(source, conversation):
         text = template.render(
             messages=[message(m, key) for m in conversation["messages"]],
             tools=conversation.get("tools"),
-            documents=None,
             add_generation_prompt=conversation.get("add_generation_prompt", False),
             bos_token="<s>",
             eos_token="</s>",
-            **conversation.get("variables", {}),
+            **({"documents": None} | conversation.get("variables", {})),
         )
     except Raised as error:
         return {"raised": str(error)}

@@ -20,6 +20,8 @@ pub enum Kind {
     Limit,
     /// An option of the caller cannot be used.
     Option,
+    /// A call of a tool in an answer of the model is not well formed.
+    Call,
 }
 
 /// A fault in a template or in its rendering: kind, what, the template's line, what to do.
@@ -95,6 +97,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.kind {
             Kind::Raised => write!(f, "the chat template refused the messages: {}", self.0.what)?,
+            Kind::Call => write!(f, "the model's answer: {}", self.0.what)?,
             _ => write!(f, "chat template: {}", self.0.what)?,
         }
         if let Some(line) = self.0.line {

@@ -81,6 +81,19 @@ impl Moment {
         moment.is_valid().then_some(moment)
     }
 
+    /// The same time of the day before; the first day of the calendar stays.
+    pub(crate) fn day_before(self) -> Moment {
+        if self.day > 1 {
+            return Moment { day: self.day - 1, ..self };
+        }
+        let (year, month) = match self.month {
+            1 if self.year == 1 => return self,
+            1 => (self.year - 1, 12),
+            month => (self.year, month - 1),
+        };
+        Moment { year, month, day: month_length(year, month), ..self }
+    }
+
     pub(crate) fn is_valid(self) -> bool {
         (1..=9999).contains(&self.year)
             && (1..=12).contains(&self.month)
@@ -215,5 +228,10 @@ mod tests {
         assert!(moment.format("%Q").is_err());
         assert!(Moment::now().is_valid());
         assert!(!Moment::day(2023, 2, 29).is_valid());
+        let days =
+            [((2024, 3, 1), (2024, 2, 29)), ((2023, 1, 1), (2022, 12, 31)), ((1, 1, 1), (1, 1, 1))];
+        for ((y, m, d), (year, month, day)) in days {
+            assert_eq!(Moment::day(y, m, d).day_before(), Moment::day(year, month, day));
+        }
     }
 }

@@ -10,9 +10,10 @@ use crate::message::{Message, wipe};
 use crate::moment::Moment;
 use crate::run::Run;
 use crate::text::Text;
+use crate::tools::CallFormat;
 use crate::tree::Program;
 use crate::value::Value;
-use crate::{check, lower};
+use crate::{check, go, lower};
 
 /// Bytes of a template; the largest in use have some 20 KB.
 const MAX_SOURCE: usize = 4 << 20;
@@ -24,12 +25,19 @@ const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
 /// A chat template, compiled. Shareable between threads.
 pub struct Template {
-    program: Program,
+    body: Body,
     /// Byte offsets at which lines start.
     lines: Vec<usize>,
     bos: String,
     eos: String,
     reasoning: &'static str,
+    format: Option<CallFormat>,
+}
+
+/// The two languages of templates.
+enum Body {
+    Jinja(Program),
+    Go(go::Program),
 }
 
 /// What a rendering is given besides the messages.
@@ -112,17 +120,68 @@ impl Template {
     /// [`Kind::Syntax`] or [`Kind::Unsupported`] with the line, [`Kind::Limit`] for a template
     /// beyond 4 MiB or nested too deep.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Template, Error> {
-        if source.len() > MAX_SOURCE {
-            return Err(Error::limit(format!("more than {} MiB of source", MAX_SOURCE >> 20)));
-        }
-        let source = check::normalize(source);
-        let mut lines = Vec::from([0]);
-        lines.extend(source.match_indices('\n').map(|(at, _)| at + 1));
+        let format = CallFormat::of(source).ok();
+        let source = check::normalize(sized(source)?);
+        let lines = lines(&source);
         let compiled = on_own_stack(|| lower::compile(check::tags(source)?));
         let program = compiled.map_err(|error| located(&lines, error))?;
         let mentions = |key: &&str| program.mentions(key);
         let reasoning = REASONING.into_iter().find(mentions).unwrap_or(REASONING[0]);
-        Ok(Template { program, lines, bos: bos.to_owned(), eos: eos.to_owned(), reasoning })
+        let (bos, eos) = (bos.to_owned(), eos.to_owned());
+        Ok(Template { body: Body::Jinja(program), lines, bos, eos, reasoning, format })
+    }
+
+    /// Compiles a template in Go's language over the names that Ollama gives it, as the layer
+    /// `template` of an Ollama model holds it.
+    ///
+    /// It always ends with the start of the assistant's turn, and names no BOS: the tokenizer
+    /// puts one where the model wants one. `.Think` follows the variable `enable_thinking`,
+    /// `.ThinkLevel` the variable `reasoning_effort`; other variables have no name in it.
+    ///
+    /// # Errors
+    /// As [`Template::new`]; [`Kind::Unsupported`] names what this interpreter lacks, with its
+    /// line, so that a caller can take another template of the model and say so.
+    pub fn from_go(source: &str) -> Result<Template, Error> {
+        let format = CallFormat::of(source).ok();
+        let source = sized(source)?;
+        let lines = lines(source);
+        let compiled = on_own_stack(|| go::Program::new(source));
+        let body = Body::Go(compiled.map_err(|error| located(&lines, error))?);
+        let (bos, eos) = (String::new(), String::new());
+        Ok(Template { body, lines, bos, eos, reasoning: REASONING[0], format })
+    }
+
+    /// The text with which a model fills the gap between `prompt` and `suffix`.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] for a template without a place for what follows the gap, as every one
+    /// in Jinja; else as [`Template::render`].
+    pub fn render_infill(
+        &self,
+        prompt: &str,
+        suffix: &str,
+        options: &RenderOptions,
+    ) -> Result<Rendered, Error> {
+        let date = moment(options)?;
+        let program = match &self.body {
+            Body::Go(program) if program.fills() => program,
+            _ => return Err(Error::unsupported("the template has no place for a suffix")),
+        };
+        let gap = go::Gap { prompt, suffix };
+        on_own_stack(|| {
+            let (text, content) = program.infill(&gap, options, date)?;
+            Ok(Rendered { text, content })
+        })
+        .map_err(|error| located(&self.lines, error))
+    }
+
+    /// How the models of this template write calls of tools.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] for a template with the marks of no known family.
+    pub fn call_format(&self) -> Result<CallFormat, Error> {
+        // Without marks the reason is the same for every template.
+        self.format.map_or_else(|| CallFormat::of(""), Ok)
     }
 
     /// The text of `messages`.
@@ -133,16 +192,18 @@ impl Template {
     /// exceeds ([`Kind::Limit`]), with its line; [`Kind::Option`] for a date that does not exist
     /// or a variable that would replace the template's own.
     pub fn render(&self, messages: &[Message], options: &RenderOptions) -> Result<Rendered, Error> {
-        let date = options.date.unwrap_or_else(Moment::now);
-        if !date.is_valid() {
-            return Err(Error::new(Kind::Option, "the date given does not exist"));
-        }
+        let date = moment(options)?;
         on_own_stack(|| {
-            let mut run = Run::new(&self.program, date);
-            for (name, value) in self.variables(messages, options)? {
-                run.define(name, value);
-            }
-            let (text, content) = run.render()?;
+            let (text, content) = match &self.body {
+                Body::Jinja(program) => {
+                    let mut run = Run::new(program, date);
+                    for (name, value) in self.variables(messages, options)? {
+                        run.define(name, value);
+                    }
+                    run.render()?
+                }
+                Body::Go(program) => program.render(messages, options, date)?,
+            };
             Ok(Rendered { text, content })
         })
         .map_err(|error| located(&self.lines, error))
@@ -217,6 +278,29 @@ impl Template {
             pairs.push(entry("tool_call_id", data(id)));
         }
         Value::map(pairs)
+    }
+}
+
+fn sized(source: &str) -> Result<&str, Error> {
+    if source.len() > MAX_SOURCE {
+        return Err(Error::limit(format!("more than {} MiB of source", MAX_SOURCE >> 20)));
+    }
+    Ok(source)
+}
+
+/// Byte offsets at which lines start.
+fn lines(source: &str) -> Vec<usize> {
+    let mut lines = Vec::from([0]);
+    lines.extend(source.match_indices('\n').map(|(at, _)| at + 1));
+    lines
+}
+
+/// The moment to render at.
+fn moment(options: &RenderOptions) -> Result<Moment, Error> {
+    let date = options.date.unwrap_or_else(Moment::now);
+    match date.is_valid() {
+        true => Ok(date),
+        false => Err(Error::new(Kind::Option, "the date given does not exist")),
     }
 }
 

@@ -177,7 +177,11 @@ fn marks_cover_exactly_the_data() {
             }
             checked += 1;
             let tools = !conversation.options.tools.is_empty()
-                || conversation.options.variables.values().any(Value::is_string)
+                || !conversation
+                    .options
+                    .variables
+                    .values()
+                    .all(|v| v.is_boolean() || v.is_number())
                 || conversation.messages.iter().any(|message| !message.tool_calls.is_empty());
             for (at, c) in rendered.text.char_indices() {
                 let marked = rendered.content.iter().any(|range| range.contains(&at));
