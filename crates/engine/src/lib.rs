@@ -30,6 +30,7 @@ mod saved;
 mod score;
 mod session;
 mod stream;
+mod templates;
 
 pub use batch::{Batch, Feed};
 pub use claim::Claim;

@@ -11,7 +11,6 @@ use std::{
 };
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
-use recinto_chat::Template;
 use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
 use recinto_receipt::{Claimant, Digest, Hasher, Held, Part, Verdict};
 use recinto_tokenizer::Tokenizer;
@@ -28,6 +27,7 @@ use crate::{
     open::{OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
+    templates::Chosen,
 };
 
 /// An opened model: immutable, shareable, cheap to clone.
@@ -45,8 +45,7 @@ pub struct Model(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub bound: Arc<Bound>,
     pub tokenizer: Tokenizer,
-    pub template: Option<Template>,
-    pub template_text: Option<String>,
+    pub template: Chosen,
     pub path: PathBuf,
     pub name: String,
     pub lock_memory: bool,
@@ -155,14 +154,7 @@ impl Model {
         let _ahead = (options.pin == Pin::Off && weights.is_done())
             .then(|| Ahead::start(&file, &program, weights.others()));
         let tokenizer = Tokenizer::with_rows(file.metadata(), program.vocabulary)?;
-        let template_text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
-        let template = match &template_text {
-            Some(text) => {
-                let piece = |id: Option<u32>| id.and_then(|id| tokenizer.piece(id)).unwrap_or("");
-                Some(Template::new(text, piece(tokenizer.bos()), piece(tokenizer.eos()))?)
-            }
-            None => None,
-        };
+        let template = Chosen::find(&file, &tokenizer, options.template.as_ref())?;
         let machine = machine(options, threads)?;
         let architecture = digest::of_text(&program.text);
         let path = file.shards()[0].path().unwrap_or(Path::new("")).to_owned();
@@ -171,7 +163,6 @@ impl Model {
         let inner = Inner {
             tokenizer,
             template,
-            template_text,
             name: options.name.clone().unwrap_or_else(|| asked.display().to_string()),
             path,
             need,
@@ -229,16 +220,18 @@ impl Model {
 
     /// The chat template's source, where the model has one.
     pub fn template(&self) -> Option<&str> {
-        self.0.template_text.as_deref()
+        self.0.template.text.as_deref()
     }
 
-    /// Where the template comes from. One that [`OpenOptions::template`] gives in a language that
-    /// is not interpreted leaves the file's own in its place.
+    /// Where the template comes from. One of [`OpenOptions::template`] that cannot be carried out
+    /// leaves the file's own in its place; see [`Model::template_refused`].
     pub fn template_source(&self) -> TemplateSource {
-        match self.0.template {
-            Some(_) => TemplateSource::File,
-            None => TemplateSource::None,
-        }
+        self.0.template.source
+    }
+
+    /// Why the template of [`OpenOptions::template`] is not in use, where there is one.
+    pub fn template_refused(&self) -> Option<&str> {
+        self.0.template.refused.as_deref()
     }
 
     /// SHA-256 of weights, architecture text, engine object, template and tokenizer; finishes the
@@ -400,7 +393,7 @@ impl Model {
                 let description = self.0.tokenizer.describe();
                 format!("{}/{}", description.model, description.pre)
             },
-            template: self.0.template.is_some(),
+            template: self.0.template.template.is_some(),
             license: file.metadata().str("general.license").ok().flatten().map(str::to_owned),
             level: machine.kernels().level().name(),
             threads: machine.threads(),

@@ -13,6 +13,9 @@ use crate::{
     options::Options,
 };
 
+/// Words with which a template asks for the date.
+const ASK_DATE: [&str; 3] = ["strftime_now", "currentDate", "yesterdayDate"];
+
 /// What is asked.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,7 +81,8 @@ impl Model {
     /// a reply says which day it was made for.
     pub(crate) fn dated(&self, options: &Options) -> Options {
         let mut options = options.clone();
-        if options.date.is_none() && self.template().is_some_and(|t| t.contains("strftime_now")) {
+        let asks = |text: &str| ASK_DATE.iter().any(|word| text.contains(word));
+        if options.date.is_none() && self.template().is_some_and(asks) {
             let now = Moment::now();
             options.date = Some(format!("{:04}-{:02}-{:02}", now.year, now.month, now.day));
         }
@@ -97,7 +101,7 @@ impl Model {
             mode: Mode::Chat,
             notes: Vec::new(),
         };
-        match (&self.0.template, request.completion) {
+        match (&self.0.template.template, request.completion) {
             (Some(template), false) => {
                 let settings = render_options(request, options)?;
                 let mut rendered = template.render(&request.messages, &settings)?;

@@ -84,18 +84,12 @@ impl Local {
         let defaults = defaults::of(&files.layers.params, facts.vocabulary, facts.context);
         let mut notes: Vec<String> = files.notes.iter().map(ToString::to_string).collect();
         notes.extend(defaults.notes.iter().map(ToString::to_string));
-        if options.template.is_some() && model.template_source() != TemplateSource::Store {
-            notes.push(match model.template_source() {
-                TemplateSource::None => {
-                    "the store's chat template is in Go's language, which is not interpreted, and \
-                     the file has none: texts are continued as they stand"
-                }
-                _ => {
-                    "the store's chat template is in Go's language, which is not interpreted: the \
-                     one in the file is used"
-                }
-            }
-            .into());
+        if let Some(why) = model.template_refused() {
+            let instead = match model.template_source() {
+                TemplateSource::None => "the file has none, so texts are continued as they stand",
+                _ => "the one in the file is used",
+            };
+            notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
         let session = options.session;
         let local = Local { model, name, files, defaults, licences, notes, session, warnings };

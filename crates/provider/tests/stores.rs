@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_engine::{Claimant, Message, OpenOptions, Options, Pin, Request, Role, Stop};
+use recinto_engine::{
+    Claimant, Message, OpenOptions, Options, Pin, Request, Role, Stop, TemplateSource,
+};
 use recinto_provider::{Error, Flags, Kind, Local, Provider, Settings, Surroundings};
 use recinto_store::Roots;
 use recinto_testkit::stores::{Ollama, Repository};
@@ -70,7 +72,7 @@ fn what_the_store_says_is_below_what_the_user_says() {
         PLACE,
         &[
             ("model", &tiny()),
-            ("template", b"{{ .Prompt }}"),
+            ("template", b"<<{{ .System }}|{{ .Prompt }}>>"),
             ("system", "Responde en español.".as_bytes()),
             (
                 "params",
@@ -88,9 +90,7 @@ fn what_the_store_says_is_below_what_the_user_says() {
     assert_eq!(local.session().unwrap().context(), 256);
     let own = recinto_engine::SessionOptions { context: Some(32), ..Default::default() };
     let notes = local.notes().join("\n");
-    let parts =
-        ["1 adapter layer is left out", "`num_gpu` is ignored", "`top_p` is ignored", "Go's"];
-    for part in parts {
+    for part in ["1 adapter layer is left out", "`num_gpu` is ignored", "`top_p` is ignored"] {
         assert!(notes.contains(part), "{part} not in: {notes}");
     }
     let words = |request: &Request| -> Vec<String> {
@@ -106,6 +106,9 @@ fn what_the_store_says_is_below_what_the_user_says() {
     assert_eq!(words(&user), want);
     let want = ["System mío", "User a", "Assistant b", "User hola"];
     assert_eq!(words(&user.clone().system("mío")), want, "the user's own instructions stand alone");
+    let prompt = local.model().prompt(&local.request(&user)).unwrap();
+    assert_eq!(local.model().template_source(), TemplateSource::Store);
+    assert!(prompt.text.ends_with("|hola>>"), "{}", prompt.text.as_str());
     let completion = Request { completion: true, ..Request::user("hola") };
     assert_eq!(words(&completion), ["User hola"]);
     let again = Request {
@@ -118,6 +121,19 @@ fn what_the_store_says_is_below_what_the_user_says() {
     let reply = answer(&local).unwrap();
     assert_eq!(reply.options.seed, Some(7));
     assert_eq!(local.with_session(own).session().unwrap().context(), 32);
+}
+
+#[test]
+fn a_template_that_is_not_understood_leaves_the_files_own() {
+    let place = Place::new();
+    let layers: [(&str, &[u8]); 2] = [("model", &tiny()), ("template", b"{{ frobnicate .X }}")];
+    place.ollama().model(PLACE, &layers);
+    let local = place.open("orca:7b", None, Pin::Off).unwrap();
+    assert_eq!(local.model().template_source(), TemplateSource::File);
+    let notes = local.notes().join("\n");
+    for part in ["chat template cannot be used", "frobnicate", "the one in the file is used"] {
+        assert!(notes.contains(part), "{part} not in: {notes}");
+    }
 }
 
 /// PRV-01: the store's claim is compared with the bytes that ran.

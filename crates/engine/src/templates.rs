@@ -1,0 +1,60 @@
+//! Which chat template a model is asked through: its store's, its file's, or none.
+
+use recinto_chat::Template;
+use recinto_tokenizer::Tokenizer;
+use recinto_weights::File;
+
+use crate::{
+    error::Error,
+    open::{StoreTemplate, TemplateSource},
+};
+
+/// The template in use.
+pub(crate) struct Chosen {
+    pub template: Option<Template>,
+    /// Its source text.
+    pub text: Option<String>,
+    pub source: TemplateSource,
+    /// Why the store's template is not the one in use, where it has one.
+    pub refused: Option<String>,
+}
+
+impl Chosen {
+    /// The store's template where there is one and it can be carried out; else the file's.
+    pub fn find(
+        file: &File,
+        tokenizer: &Tokenizer,
+        stored: Option<&StoreTemplate>,
+    ) -> Result<Chosen, Error> {
+        let mut refused = None;
+        if let Some(StoreTemplate::Go(text)) = stored {
+            match Template::from_go(text) {
+                Ok(template) => {
+                    return Ok(Chosen {
+                        template: Some(template),
+                        text: Some(text.clone()),
+                        source: TemplateSource::Store,
+                        refused,
+                    });
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    refused = Some(text.lines().next().unwrap_or_default().to_owned());
+                }
+            }
+        }
+        let text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
+        let piece = |id: Option<u32>| id.and_then(|id| tokenizer.piece(id)).unwrap_or("");
+        let template = match &text {
+            Some(text) => {
+                Some(Template::new(text, piece(tokenizer.bos()), piece(tokenizer.eos()))?)
+            }
+            None => None,
+        };
+        let source = match template {
+            Some(_) => TemplateSource::File,
+            None => TemplateSource::None,
+        };
+        Ok(Chosen { template, text, source, refused })
+    }
+}
