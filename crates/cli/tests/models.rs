@@ -41,7 +41,7 @@ fn stocked(tiny: &[u8]) -> Shell {
     let other = Builder::new()
         .key("general.architecture", "qwen2")
         .key("general.license", "cc-by-nc-4.0")
-        .tensor_raw("w", &[256], 16, &[0; 66]);
+        .tensor_raw("w", &[256], 31, &[0; 144]);
     repo("o/n")
         .reference("main", COMMIT)
         .file(COMMIT, "m-Q4_K_M.gguf", &phi.build())
@@ -97,7 +97,7 @@ fn the_list_says_what_runs_and_why_not() {
         ("orca:cero", "file", "its manifest "),
         ("o/n:Q8_0", "file", "m-Q8_0.gguf is a link to"),
         ("o/n:Q4_K_M", "architecture", "no arch file serves the architecture `phi9`"),
-        ("o/n:IQ2_XXS", "type", "iq2_xxs"),
+        ("o/n:IQ2_XXS", "type", "q4_0_4_4"),
         ("o/one", "tokenizer", "qwen9"),
     ];
     for (name, what, why) in cases {
@@ -170,7 +170,7 @@ fn names_of_stores_in_commands() {
     assert_eq!(json["store"]["kind"], "ollama");
     assert_eq!(json["store"]["parameters"]["temperature"], 0.5);
     let text = ok(shell.run(&["status", "-m", "told"]));
-    for part in ["store         Ollama store ", ", as its store claims)", "gemma (terms of use)"] {
+    for part in ["store         Ollama store ", "weights matches (store)", "gemma (terms of use)"] {
         assert!(text.out().contains(part), "{part} not in: {}", text.out());
     }
     let ran = shell.run(&["ask", "-m", "tolt", "hola"]);
