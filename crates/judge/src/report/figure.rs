@@ -137,7 +137,7 @@ fn coverage<B: DrawingBackend>(area: &DrawingArea<B, Shift>, report: &Report) ->
         }
     }
     for threshold in report.thresholds() {
-        let passes = report.curve.iter().filter(|point| point.threshold >= threshold);
+        let mut passes = report.curve.iter().filter(|point| point.threshold >= threshold);
         if let Some(point) = passes.next_back() {
             let at = (point.coverage, point.risk);
             chart.draw_series([Circle::new(at, 5, RED.filled())])?;
