@@ -11,7 +11,7 @@ use std::{
 };
 
 use recinto_arch::{Archs, Options as CompileOptions, Origin, OutputKind, Program, compile};
-use recinto_kernels::{Kernels, KvType, Machine, NUMERICS, Stop};
+use recinto_kernels::{DType, Kernels, KvType, Machine, NUMERICS, Stop};
 use recinto_receipt::{Claimant, Digest, Hasher, Held, Part, Verdict};
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::{Advice, File};
@@ -155,7 +155,7 @@ impl Model {
             .then(|| Ahead::start(&file, &program, weights.others()));
         let tokenizer = Tokenizer::with_rows(file.metadata(), program.vocabulary)?;
         let template = Chosen::find(&file, &tokenizer, options.template.as_ref())?;
-        let machine = machine(options, threads)?;
+        let machine = machine(options, threads, &file)?;
         let architecture = digest::of_text(&program.text);
         let path = file.shards()[0].path().unwrap_or(Path::new("")).to_owned();
         let asked = paths.first().unwrap_or(&path);
@@ -451,11 +451,17 @@ fn weights(
     Ok((file, pending))
 }
 
-/// The level and the threads to compute with.
-fn machine(options: &OpenOptions, threads: usize) -> Result<Machine, Error> {
+/// The level and the threads to compute with on the tensors of `file`.
+fn machine(options: &OpenOptions, threads: usize, file: &File) -> Result<Machine, Error> {
+    let mut types: Vec<DType> = Vec::new();
+    for tensor in file.tensors() {
+        if !types.contains(&tensor.dtype) {
+            types.push(tensor.dtype);
+        }
+    }
     let kernels = match options.level {
-        None => Kernels::detect(),
-        Some(level) => Kernels::at(level).ok_or_else(|| {
+        None => Kernels::detect_for(&types),
+        Some(level) => Kernels::at_for(level, &types).ok_or_else(|| {
             let known: Vec<&str> = Kernels::available().iter().map(|k| k.level().name()).collect();
             Error::new(Kind::Machine, format!("this CPU has no level `{}`", level.name()))
                 .hint(format!("it has: {}", known.join(", ")))

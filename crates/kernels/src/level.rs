@@ -1,7 +1,8 @@
 //! CPU levels, and the handle that exists only for a level this CPU has.
 
-use crate::check;
-use crate::table::Table;
+use recinto_quant::{DType, LAYOUTS};
+
+use crate::{check, table::Table};
 
 /// A set of CPU instructions kernels exist for, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,16 +64,33 @@ pub struct Kernels {
     pub(crate) table: &'static Table,
 }
 
+/// Every storage type there is.
+pub(crate) fn every_type() -> Vec<DType> {
+    LAYOUTS.iter().map(|row| row.dtype).collect()
+}
+
 impl Kernels {
     /// The fastest level of this CPU that agrees with the portable one.
     pub fn detect() -> Kernels {
-        Level::all().rev().find_map(Kernels::at).unwrap_or(Kernels { table: Table::portable() })
+        Kernels::detect_for(&every_type())
+    }
+
+    /// The same for weights of `types` only: what no tensor has is not compared, which would take
+    /// most of the time.
+    pub fn detect_for(types: &[DType]) -> Kernels {
+        let found = Level::all().rev().find_map(|level| Kernels::at_for(level, types));
+        found.unwrap_or(Kernels { table: Table::portable() })
     }
 
     /// The kernels of `level`, if this CPU has it and it agrees with the portable one.
     pub fn at(level: Level) -> Option<Kernels> {
+        Kernels::at_for(level, &every_type())
+    }
+
+    /// The same for weights of `types` only.
+    pub fn at_for(level: Level, types: &[DType]) -> Option<Kernels> {
         let table = Table::at(level)?;
-        check::agrees(table).then_some(Kernels { table })
+        check::agrees(table, types).then_some(Kernels { table })
     }
 
     /// Every level that can be used here, slowest first.
