@@ -212,8 +212,15 @@ impl Found {
         }
         if let Some(text) = &layers.template {
             let count = text.chars().count();
-            let what = "of the store, in Go's language, not interpreted";
-            screen.row(&format!("  template    {count} characters {what}"))?;
+            let standing = match recinto_chat::Template::from_go(text) {
+                Ok(_) => "in use".into(),
+                Err(error) => {
+                    let why = error.to_string();
+                    format!("not in use: {}", why.lines().next().unwrap_or_default())
+                }
+            };
+            let what = format!("{count} characters of the store, in Go's language; {standing}");
+            screen.row(&format!("  template    {what}"))?;
         }
         if let Some(text) = &layers.system {
             screen.row(&format!("  system      {}", quoted(text)))?;
