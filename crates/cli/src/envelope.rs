@@ -100,6 +100,9 @@ pub struct Answer<'a> {
     architecture: Architecture<'a>,
     text: &'a str,
     reasoning: &'a str,
+    /// How likely each token was, where the options ask for it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    logprobs: &'a [recinto_engine::TokenScore],
     finish: &'static str,
     /// Which of the options' stop strings, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +131,7 @@ impl<'a> Answer<'a> {
             },
             text: &reply.text,
             reasoning: &reply.reasoning,
+            logprobs: &reply.logprobs,
             finish: word(&reply.finish),
             stop_index: match reply.finish {
                 Finish::Stop(index) => Some(index),

@@ -113,6 +113,7 @@ impl FileArgs {
     fn config(&self) -> ConfigFile {
         match (&self.config, self.no_config) {
             (_, true) => ConfigFile::Ignored,
+            (Some(path), _) if path.as_os_str() == "none" => ConfigFile::Ignored,
             (Some(path), _) => ConfigFile::At(path.clone()),
             (None, _) => ConfigFile::Usual,
         }

@@ -36,6 +36,8 @@ pub enum Kind {
     },
     /// What may come next cannot be said, or is nothing.
     Constraint,
+    /// The answer has a call of a tool that is not well formed.
+    Call,
     /// Keys and values of earlier positions are no longer there to go back to.
     Forgotten,
     /// A saved session is damaged, cut, or of another model.

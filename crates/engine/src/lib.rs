@@ -8,6 +8,7 @@
 mod ahead;
 mod batch;
 mod buffers;
+mod calls;
 mod claim;
 mod constraint;
 mod cost;
@@ -46,7 +47,7 @@ pub use open::{OpenOptions, Pin, StoreTemplate, TemplateSource, Verify};
 pub use options::Options;
 pub use profile::{Line, Profile};
 pub use prompt::{Mode, Prompt, Request};
-pub use recinto_chat::{Message, Role};
+pub use recinto_chat::{Message, Role, ToolCall};
 pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
 pub use recinto_receipt::{Claimant, Digest, Held, Origin, Part, Receipt, Shard, Verdict};
 pub use reply::{Finish, Reply, Times, Usage};

@@ -223,6 +223,11 @@ impl Model {
         self.0.template.text.as_deref()
     }
 
+    /// The chat template, to render with.
+    pub(crate) fn chat_template(&self) -> Option<&recinto_chat::Template> {
+        self.0.template.template.as_ref()
+    }
+
     /// Where the template comes from. One of [`OpenOptions::template`] that cannot be carried out
     /// leaves the file's own in its place; see [`Model::template_refused`].
     pub fn template_source(&self) -> TemplateSource {

@@ -230,8 +230,8 @@ impl Options {
         if self.logprobs.is_some_and(|n| n > MOST_ALTERNATIVES) {
             return bad("logprobs", &format!("from 0 to {MOST_ALTERNATIVES}"));
         }
-        if self.deadline.is_some_and(|time| time > LONGEST) {
-            return bad("deadline", "a year or less");
+        if self.deadline.is_some_and(|time| time.is_zero() || time > LONGEST) {
+            return bad("deadline", "above 0 and a year or less");
         }
         if self.date.as_deref().is_some_and(|date| Moment::from_date(date).is_none()) {
             return bad("date", "a day as YYYY-MM-DD");
@@ -269,6 +269,7 @@ mod tests {
             ("block", Options { block: 0, ..base() }),
             ("logprobs", Options { logprobs: Some(101), ..base() }),
             ("deadline", Options { deadline: Some(Duration::MAX), ..base() }),
+            ("deadline", Options { deadline: Some(Duration::ZERO), ..base() }),
             ("date", Options { date: Some("2025-02-29".into()), ..base() }),
             ("date", Options { date: Some("99999999999999999999".into()), ..base() }),
             ("stop", Options { stop: vec![String::new()], ..base() }),

@@ -101,7 +101,7 @@ impl Model {
             mode: Mode::Chat,
             notes: Vec::new(),
         };
-        match (&self.0.template.template, request.completion) {
+        match (self.chat_template(), request.completion) {
             (Some(template), false) => {
                 let settings = render_options(request, options)?;
                 let mut rendered = template.render(&request.messages, &settings)?;

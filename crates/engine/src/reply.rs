@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use recinto_chat::ToolCall;
 use recinto_kernels::{KvType, Stop};
 use recinto_os::Wiped;
 use recinto_receipt::Receipt;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use zeroize::Zeroize;
 
 use crate::{
+    calls::{self, Calls},
     claim,
     constraint::{Constraint, Follow, Mask},
     digest::Digests,
@@ -78,6 +80,9 @@ pub struct Reply {
     pub text: String,
     /// What the model thought before; empty for models that do not.
     pub reasoning: String,
+    /// Calls of the tools that the request offered; they are not part of the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
     /// Why it ended.
     pub finish: Finish,
     /// Tokens.
@@ -246,7 +251,7 @@ impl Session {
         let decode = began.elapsed() - prefill;
         let (kv, options) = (self.kv(), options.clone());
         let end = End { finish, usage, options, kv, started, prefill, decode };
-        run.finish(&model, &prompt, end, &stop)
+        run.finish(&model, &prompt, &request.tools, end, &stop)
     }
 
     /// Goes back to where the session and the prompt still agree; the number of ids kept.
@@ -475,9 +480,18 @@ impl<'a, 'c> Run<'a, 'c> {
     }
 
     /// Waits for the digests and closes the record.
-    fn finish(self, model: &Model, prompt: &Prompt, end: End, stop: &Stop) -> Result<Reply, Error> {
+    fn finish(
+        self,
+        model: &Model,
+        prompt: &Prompt,
+        tools: &[serde_json::Value],
+        end: End,
+        stop: &Stop,
+    ) -> Result<Reply, Error> {
         let End { finish, usage, options, kv, started, prefill, decode } = end;
         let mut notes = prompt.notes.clone();
+        let Calls { calls, said, note } = calls::read(model, prompt, tools, &self.output)?;
+        notes.extend(note);
         if finish == Finish::Length {
             notes.push(match self.output.len() >= self.max_tokens {
                 true => "the reply reached max_tokens and is cut there".into(),
@@ -509,11 +523,12 @@ impl<'a, 'c> Run<'a, 'c> {
             started,
             prompt: &prompt.ids,
             output: &self.output,
-            text: &self.stream.text,
+            text: said.as_deref().unwrap_or(&self.stream.text),
         };
         let receipt = record::receipt(model, &made);
         Ok(Reply {
-            text: self.stream.text.to_string(),
+            text: said.unwrap_or_else(|| self.stream.text.to_string()),
+            calls,
             reasoning: self.stream.reasoning.to_string(),
             finish,
             usage,

@@ -218,3 +218,37 @@ fn blanks_are_bounded() {
     let longest = text.split(|c: char| !c.is_whitespace()).map(str::len).max();
     assert!(longest <= Some(13), "{text:?}");
 }
+
+/// SO-03: kept exactly, or refused by name; never something else.
+#[test]
+fn rules_that_meet_are_kept_or_refused() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "score": {"type": "integer", "multipleOf": 5},
+            "tags": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 10, "maxLength": 20}
+            }
+        },
+        "required": ["score", "tags"],
+        "additionalProperties": false,
+        "patternProperties": {"^score$": {"type": "integer"}}
+    });
+    match grammars().compile(&Shape::Schema(schema)) {
+        Err(error) => assert_eq!(error.kind(), Kind::Unsupported, "{error}"),
+        Ok(grammar) => {
+            let cases = [
+                (r#"{"score": 15, "tags": ["diez letras"]}"#, true),
+                (r#"{"score": 15, "tags": []}"#, true),
+                (r#"{"score": 7, "tags": ["diez letras"]}"#, false),
+                (r#"{"score": 15, "tags": ["corto"]}"#, false),
+                (r#"{"score": 15}"#, false),
+                ("{ ", false),
+            ];
+            for (text, good) in cases {
+                assert_eq!(grammar.accepts(text.as_bytes()), good, "{text}");
+            }
+        }
+    }
+}

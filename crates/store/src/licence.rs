@@ -138,6 +138,45 @@ const RULES: &[(&str, Use)] = &[
 /// Bytes at the beginning of a text in which its marks are looked for.
 const BEGINNING: usize = 4000;
 
+/// Licences that allow nearly everything: a text that holds one of these and more may allow much
+/// less, so the whole of it is looked at. Id, and characters that its text has at most.
+const PERMISSIVE: &[(&str, usize)] = &[
+    ("apache-2.0", 13_000),
+    ("mit", 2_500),
+    ("bsd-3-clause", 3_000),
+    ("bsd-2-clause", 3_000),
+    ("isc", 1_800),
+];
+
+/// In a permissive licence's text its name stands within so many characters of the beginning.
+const TITLE: usize = 600;
+
+/// What no permissive licence says, with single spaces and in lower case.
+const QUALIFIED: &[&str] = &[
+    "commons clause",
+    "non-commercial",
+    "non commercial",
+    "noncommercial",
+    "commercial use",
+    "commercially",
+    "research purposes",
+    "research use",
+    "evaluation only",
+    "not under the",
+    "no permission",
+    "additional restriction",
+    "further restriction",
+    "acceptable use",
+    "may not be used",
+];
+
+/// Whether a text in which a permissive licence was found is that licence and nothing more.
+fn is_plain(row: &Known, words: &str) -> bool {
+    let Some((_, most)) = PERMISSIVE.iter().find(|(id, _)| *id == row.id) else { return true };
+    let title = words.find(row.marks[0]).is_some_and(|at| at <= TITLE);
+    title && words.len() <= *most && !QUALIFIED.iter().any(|phrase| words.contains(phrase))
+}
+
 /// A licence that something says a model is under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Licence {
@@ -159,12 +198,15 @@ impl Licence {
         Licence { id: Some(id), allows, source }
     }
 
-    /// The licence with this text, known by its beginning.
+    /// The licence with this text, known by its beginning; of a licence that allows nearly
+    /// everything the text must say nothing else.
     pub fn of_text(text: &str, source: &'static str) -> Licence {
-        let beginning: String = text.chars().take(BEGINNING).flat_map(char::to_lowercase).collect();
-        let words: Vec<&str> = beginning.split_whitespace().collect();
-        let beginning = words.join(" ");
-        let fits = |row: &&Known| row.marks.iter().all(|mark| beginning.contains(mark));
+        let lower: String = text.chars().flat_map(char::to_lowercase).collect();
+        let words = lower.split_whitespace().collect::<Vec<&str>>().join(" ");
+        let beginning: String = words.chars().take(BEGINNING).collect();
+        let fits = |row: &&Known| {
+            row.marks.iter().all(|mark| beginning.contains(mark)) && is_plain(row, &words)
+        };
         match KNOWN.iter().find(fits) {
             Some(row) => Licence { id: Some(row.id.into()), allows: row.allows, source },
             None => Licence { id: None, allows: Use::Unknown, source },
@@ -250,7 +292,11 @@ impl FromStr for Allowed {
                     .with_hint("as in `apache-2.0,mit,sha256:…`, with commas between"))
             };
             let byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+');
-            match word.strip_prefix("sha256:") {
+            if matches!(word.to_ascii_lowercase().as_str(), "all" | "none") {
+                return bad("`all` and `none` are no licences: leave it unset to allow all");
+            }
+            let prefixed = word.get(..7).filter(|start| start.eq_ignore_ascii_case("sha256:"));
+            match prefixed {
                 Some(_) => match word.to_ascii_lowercase().parse() {
                     Ok(digest) => drop(allowed.digests.insert(digest)),
                     Err(_) => return bad("`sha256:` needs 64 hexadecimal digits"),
@@ -268,6 +314,28 @@ impl FromStr for Allowed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_permissive_text_with_more_in_it_is_one_of_its_own() {
+        let mit = "MIT License\n\nCopyright (c) 2026 Año\n\nPermission is hereby granted, free of \
+                   charge, to any person obtaining a copy, to deal in it without restriction.";
+        let apache = "Apache License\nVersion 2.0, January 2004";
+        let of = |text: &str| Licence::of_text(text, "layer").id;
+        assert_eq!(of(mit).as_deref(), Some("mit"));
+        assert_eq!(of(apache).as_deref(), Some("apache-2.0"));
+        let cases = [
+            format!("NON COMMERCIAL LICENSE. Derived from code under {apache}."),
+            format!("{apache}\n\nCommons Clause License Condition v1.0"),
+            format!("This model is NOT under the {apache}."),
+            format!("{mit}\nNo commercial use whatsoever."),
+            format!("{mit}\nNo permission is hereby granted."),
+            format!("{mit}\n{}", "Y además otra cosa. ".repeat(200)),
+            format!("{}{apache}", "Palabras antes. ".repeat(60)),
+        ];
+        for text in cases {
+            assert_eq!(of(&text), None, "{text}");
+        }
+    }
 
     #[test]
     fn ids_and_what_they_allow() {
@@ -339,7 +407,7 @@ mod tests {
         }
         assert!(allowed.digest(&hex.parse().unwrap()));
         assert!(!allowed.digest(&"0".repeat(64).parse().unwrap()));
-        for text in ["", "mit,", "a b", "sha256:12", "señal", &"x".repeat(61)] {
+        for text in ["", "mit,", "a b", "sha256:12", "señal", "all", "None", &"x".repeat(61)] {
             let error = text.parse::<Allowed>().unwrap_err().to_string();
             assert!(error.contains("hint: as in"), "{text}: {error}");
         }
