@@ -137,8 +137,8 @@ fn coverage<B: DrawingBackend>(area: &DrawingArea<B, Shift>, report: &Report) ->
         }
     }
     for threshold in report.thresholds() {
-        let passes = report.curve.iter().filter(|point| point.threshold >= threshold);
-        if let Some(point) = passes.last() {
+        let mut passes = report.curve.iter().filter(|point| point.threshold >= threshold);
+        if let Some(point) = passes.next_back() {
             let at = (point.coverage, point.risk);
             chart.draw_series([Circle::new(at, 5, RED.filled())])?;
             let label = format!("threshold {threshold:.3}");
