@@ -116,8 +116,7 @@ pub fn accuracy(trials: &[Trial]) -> f64 {
     mean(trials.iter().map(|t| f64::from(u8::from(t.correct))))
 }
 
-/// Brier score over all options: mean of Σ (p − right)², where right is 1 for the right option
-/// and 0 for all others; 0..=2.
+/// Brier score over all options: mean of Σ (p − 1(right))², 0..=2.
 pub fn brier(rows: &[Scored]) -> f64 {
     mean(rows.iter().map(|row| {
         let right = |k: usize| f64::from(u8::from(k == row.label));
@@ -125,8 +124,7 @@ pub fn brier(rows: &[Scored]) -> f64 {
     }))
 }
 
-/// Brier score of the confidence alone: mean of (confidence − right)², where right is 1 or 0;
-/// 0..=1.
+/// Brier score of the confidence alone: mean of (confidence − 1(right))², 0..=1.
 pub fn brier_of_confidence(trials: &[Trial]) -> f64 {
     mean(trials.iter().map(|t| (t.confidence - f64::from(u8::from(t.correct))).powi(2)))
 }
@@ -137,7 +135,7 @@ pub fn log_loss(rows: &[Scored]) -> f64 {
     mean(rows.iter().map(|row| -row.p[row.label].ln()))
 }
 
-/// Ranked probability score of levels, mean of Σ (CDF(k) − 1[right ≤ k])² / (K − 1), 0..=1.
+/// Ranked probability score of levels, mean of Σ (CDF(k) − 1(right ≤ k))² / (K − 1), 0..=1.
 pub fn ranked_score(rows: &[Scored]) -> f64 {
     mean(rows.iter().map(|row| {
         let (mut below, mut sum) = (0.0, 0.0);

@@ -60,8 +60,10 @@ fn temperature_of_the_published_rows() {
     near("ece after", ece, number(of, &["ece_15_right"]), 1e-7);
     let all = calibrate::fit_temperature(&rows).unwrap();
     let runtime = &want["runtime"];
-    near("T of all", all.fitted, number(runtime, &["fitted_temperature"]), 1e-3);
+    // The runtime stops in single precision a little before the least loss.
+    near("T of all", all.fitted, number(runtime, &["fitted_temperature"]), 2e-3);
     near("loss of all", all.loss, number(runtime, &["nll_after"]), 1e-6);
+    assert!(all.loss <= number(runtime, &["nll_after"]) + 1e-9);
 }
 
 #[test]

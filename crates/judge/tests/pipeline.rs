@@ -84,8 +84,8 @@ fn an_edited_answer_is_refused() {
     let answer = ask(&mut judge, "dos cobros", team()).unwrap();
     let json = serde_json::to_string(&answer).unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    type Edit = fn(&mut serde_json::Value);
-    let edits: [(&str, Edit); 8] = [
+    type Edit = (&'static str, fn(&mut serde_json::Value));
+    let edits: [Edit; 8] = [
         ("confidence", |v| v["confidence"] = 0.999.into()),
         ("max p", |v| v["answer_confidence"] = 0.999.into()),
         ("value", |v| v["value"]["index"] = 1.into()),

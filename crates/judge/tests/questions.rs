@@ -216,7 +216,7 @@ fn what_the_checks_find() {
 fn findings_name_the_place_and_no_word() {
     let secret = "la contraseña es hunter2";
     let question = Question::choose(
-        format!("{secret}, not `x.y`"),
+        format!("{secret}, no `x.y`"),
         [Choice::new(secret, secret), Choice::new(secret, secret)],
     );
     let questions = Questions::new().with("q.1", question.clone()).unwrap();

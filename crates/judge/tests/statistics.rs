@@ -21,7 +21,7 @@ fn as_scipy_has_them() {
         rows
     };
     for r in rows("beta") {
-        near(&format!("beta {r:?}"), regularized_beta(r[0], r[1], r[2]), r[3], 1e-10);
+        near(&format!("beta {r:?}"), regularized_beta(r[0], r[1], r[2]), r[3], 2e-12);
     }
     for r in rows("binomial_cdf") {
         near(&format!("cdf {r:?}"), binomial_cdf(r[0] as u64, r[1] as u64, r[2]), r[3], 1e-11);
@@ -104,7 +104,7 @@ proptest! {
         prop_assert!(short.low <= share && share <= short.high);
         // Never below the exact tail, and never far above it either.
         let (p, exact) = (hoeffding_bentkus(k, n, 0.2), binomial_cdf(k, n, 0.2));
-        prop_assert!(p >= exact * (1.0 - 1e-9) && p <= 1.0001 * std::f64::consts::E * exact + 1e-12);
+        prop_assert!(p >= exact * (1.0 - 1e-9) && p <= std::f64::consts::E * exact * (1.0 + 1e-9));
     }
 
     #[test]

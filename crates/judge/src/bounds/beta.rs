@@ -59,8 +59,33 @@ pub fn regularized_beta(x: f64, a: f64, b: f64) -> f64 {
 }
 
 fn lower_part(x: f64, a: f64, b: f64) -> f64 {
-    let ln_front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p();
-    (ln_front.exp() / a / fraction(x, a, b)).clamp(0.0, 1.0)
+    (ln_front(x, a, b).exp() / a / fraction(x, a, b)).clamp(0.0, 1.0)
+}
+
+/// The logarithm of x^a (1 − x)^b / B(a, b). The large terms of the three gamma functions cancel on
+/// paper, so that their rounding does not stay.
+fn ln_front(x: f64, a: f64, b: f64) -> f64 {
+    if a >= LARGE && b >= LARGE {
+        // How far x is from the mean, in rows.
+        let off = b * x - a * (1.0 - x);
+        let half = 0.5 * (a / (a + b) * b / std::f64::consts::TAU).ln();
+        let small = tail(a + b) - tail(a) - tail(b);
+        return a * (off / a).ln_1p() + b * (-off / b).ln_1p() + half + small;
+    }
+    let rest = a * x.ln() + b * (-x).ln_1p();
+    if b >= LARGE {
+        return ln_rise(a, b) - ln_gamma(a) + rest;
+    }
+    if a >= LARGE {
+        return ln_rise(b, a) - ln_gamma(b) + rest;
+    }
+    ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + rest
+}
+
+/// ln Γ(base + step) − ln Γ(base) for a large base.
+fn ln_rise(step: f64, base: f64) -> f64 {
+    let sum = base + step;
+    (base - 0.5) * (step / base).ln_1p() + step * sum.ln() - step + tail(sum) - tail(base)
 }
 
 /// The continued fraction 1 + d₁/(1 + d₂/(1 + …)). It takes some √max(a, b) steps; the cap is far

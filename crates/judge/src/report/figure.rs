@@ -98,7 +98,7 @@ fn reliability<B: DrawingBackend>(area: &DrawingArea<B, Shift>, report: &Report)
         .x_label_formatter(&|x| format!("{x:.1}"))
         .y_label_formatter(&|y| format!("{y:.0}"))
         .label_style(small(&INK))
-        .x_desc("confidence; below, rows of each bin")
+        .x_desc("confidence (bars: rows of each bin)")
         .draw()?;
     chart.draw_series(full().map(|(bin, _)| {
         Rectangle::new([(bin.low + 0.008, 0.0), (bin.high - 0.008, bin.rows as f64)], BLUE.filled())
@@ -142,9 +142,13 @@ fn coverage<B: DrawingBackend>(area: &DrawingArea<B, Shift>, report: &Report) ->
             let at = (point.coverage, point.risk);
             chart.draw_series([Circle::new(at, 5, RED.filled())])?;
             let label = format!("threshold {threshold:.3}");
-            // To the left of the point where there is no room to its right.
-            let x = if at.0 > 0.7 { at.0 - 0.3 } else { at.0 + 0.02 };
-            chart.draw_series([Text::new(label, (x, at.1 + top * 0.06), small(&RED))])?;
+            // Below the curve to its right, or above it to its left where the right has no room.
+            let at = if at.0 > 0.7 {
+                (at.0 - 0.3, at.1 + top * 0.06)
+            } else {
+                (at.0 + 0.02, at.1 - top * 0.01)
+            };
+            chart.draw_series([Text::new(label, at, small(&RED))])?;
         }
     }
     Ok(())
