@@ -81,7 +81,7 @@ fn calls_stand_apart_from_the_text() {
     let plain = says(&model, &text, false).expect("a reply");
     assert_eq!((plain.calls.len(), plain.text.as_str()), (0, text.as_str()));
     // Cut: neither a call nor text, and said.
-    let cut = says(&model, &text[..text.len() - 20], true).expect("a reply");
+    let cut = says(&model, &text[..text.len() - 18], true).expect("a reply");
     assert_eq!((cut.calls.len(), cut.text.as_str()), (0, "Voy a mirarlo."));
     assert!(cut.notes.iter().any(|note| note.contains("inside a call")), "{:?}", cut.notes);
     let error = says(&model, "<tool_call>\n{\"nombre\": 3}\n</tool_call>", true).err();
