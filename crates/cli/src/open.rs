@@ -144,10 +144,8 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
     files.extend(settings.env_file.iter().chain(&settings.files).cloned());
     if let Some(model) = &settings.model {
         // A name that leads nowhere is reported when it is opened.
-        if let Ok(found) = self::files(&model.value) {
-            files.extend(found.weights.iter().flat_map(|path| recinto_weights::siblings(path)));
-            files.extend(found.weights);
-        }
+        // Every part of a model in several files is among them.
+        files.extend(self::files(&model.value).map_or_else(|_| Vec::new(), |found| found.weights));
     }
     if let Some(folder) = &settings.arch_dir
         && let Ok(entries) = std::fs::read_dir(&folder.value)

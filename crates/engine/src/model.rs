@@ -247,16 +247,16 @@ impl Model {
 
     /// Digests of the architecture's text and of the weights; waits for the second.
     pub(crate) fn identity(&self) -> Result<[Digest; 2], Error> {
-        Ok([self.0.architecture, self.known(&Stop::never())?.digest()])
+        Ok([self.0.architecture, self.known(&Stop::never())?.0.digest()])
     }
 
-    /// The digest of the weights, waited for; refused when the file has changed meanwhile, or when
-    /// a claim does not hold.
-    fn known(&self, stop: &Stop) -> Result<Known, Error> {
+    /// The digest of the weights, waited for, and what comes of the claims; refused when the file
+    /// has changed meanwhile, or when a claim does not hold.
+    fn known(&self, stop: &Stop) -> Result<(Known, Vec<Verdict>), Error> {
         let weights = self.0.weights.wait(stop)?;
         self.whole()?;
-        self.judge(Some(&weights))?;
-        Ok(weights)
+        let verdicts = self.judge(Some(&weights))?;
+        Ok((weights, verdicts))
     }
 
     /// Waits, where there are claims, until it is known that all of them hold. Before that nothing
@@ -331,7 +331,7 @@ impl Model {
     }
 
     pub(crate) fn timed_digests(&self, stop: &Stop) -> Result<(Digests, Duration), Error> {
-        let weights = self.known(stop)?;
+        let (weights, claims) = self.known(stop)?;
         let digests = Digests {
             weights: weights.digest(),
             weights_origin: weights.origin(),
@@ -341,7 +341,7 @@ impl Model {
             engine: digest::of_engine()?,
             template: self.template().map(digest::of_text),
             tokenizer: self.0.weights.of_tokenizer(),
-            claims: self.judge(Some(&weights))?,
+            claims,
         };
         Ok((digests, weights.time))
     }

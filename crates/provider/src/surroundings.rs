@@ -98,7 +98,7 @@ mod tests {
 
     fn environment(pairs: &[(&str, &str)]) -> Surroundings {
         let variables = pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-        Surroundings { variables, here: "/here".into(), root: "/root".into() }
+        Surroundings { variables, here: "/here".into(), root: "/system".into() }
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(environment(&[("HOME", "/h")]).user_file().unwrap().parent(), {
             Some(Path::new("/h/.config/recinto"))
         });
-        assert_eq!(around.machine_file(), Path::new("/root/etc/recinto/recinto.toml"));
+        assert_eq!(around.machine_file(), Path::new("/system/etc/recinto/recinto.toml"));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Names of the Hugging Face cache, on trees made here.
 
+mod common;
+
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use recinto_store::{Error, Files, Form, Kind, Note, Roots, Store, licence, list, resolve};
+use common::fails;
+use recinto_store::{Files, Form, Kind, Note, Roots, Store, licence, list, resolve};
 use recinto_testkit::stores::{Ollama, Repository, trace};
 
 const ONE: &str = "1111111111111111111111111111111111111111";
@@ -20,15 +23,6 @@ fn repo(dir: &Path, name: &str) -> Repository {
 fn names(files: &Files) -> Vec<String> {
     let name = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     files.weights.iter().map(name).collect()
-}
-
-#[track_caller]
-fn fails(found: Result<Files, Error>, kind: Kind, parts: &[&str]) {
-    let error = found.expect_err("an error");
-    assert_eq!(error.kind(), kind, "{error}");
-    for part in parts {
-        assert!(error.to_string().contains(part), "{part} not in: {error}");
-    }
 }
 
 /// LOAD-05, and the other ways to say a revision.

@@ -1,8 +1,11 @@
 //! Names of an Ollama store, on trees made here.
 
+mod common;
+
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use recinto_store::{Error, Files, Kind, Note, Roots, Store, list, resolve};
+use common::fails;
+use recinto_store::{Kind, Note, Roots, Store, list, resolve};
 use recinto_testkit::stores::{Ollama, trace};
 
 const HOST: &str = "registry.ollama.ai";
@@ -14,15 +17,6 @@ fn roots(dir: &Path) -> Roots {
 
 fn at(dir: &Path) -> Ollama {
     Ollama(dir.join("modelos"))
-}
-
-#[track_caller]
-fn fails(found: Result<Files, Error>, kind: Kind, parts: &[&str]) {
-    let error = found.expect_err("an error");
-    assert_eq!(error.kind(), kind, "{error}");
-    for part in parts {
-        assert!(error.to_string().contains(part), "{part} not in: {error}");
-    }
 }
 
 /// LOAD-15: tags, name spaces, hosts, and every kind of layer.
