@@ -60,7 +60,7 @@ if unshare -rn true 2> /dev/null; then
   cp "$model" "$cache/models--o--n/snapshots/c1/m.gguf"
   if ! { HF_HUB_CACHE=$cache timeout 1 unshare -rn "${CARGO_TARGET_DIR:-target}/debug/recinto" \
     inspect o/n --no-env-file > /dev/null &&
-    HF_HUB_CACHE=$cache "${offline[@]}" -m o/n --no-env-file --max-tokens 3 <<< '¿Qué tal?' \
+    HF_HUB_CACHE=$cache "${offline[@]}" -m o/n --max-tokens 3 <<< '¿Qué tal?' \
       > /dev/null; }; then
     echo 'test: error: a cached repository is not found without a network' >&2
     status=1

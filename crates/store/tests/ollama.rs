@@ -273,19 +273,17 @@ fn a_store_that_may_not_be_read() {
     let closed = dir.path().join("servicio");
     fs::create_dir_all(closed.join("manifests")).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read_dir(closed.join("manifests")).is_ok() {
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-        let why = "this user may read every folder";
-        return recinto_testkit::skipped("a_store_that_may_not_be_read", why);
-    }
     let own = at(dir.path());
     own.model(&format!("{HOST}/library/m/latest"), &[("model", b"GGUF")]);
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let roots = Roots { ollama: vec![own.0.clone(), closed.clone()], ..Roots::default() };
-    resolve("m", &roots).unwrap();
-    let part = format!("{}: cannot be read (permission denied)", closed.display());
-    fails(resolve("n", &roots), Kind::Missing, &[&part]);
-    let listing = list(&roots, None);
-    assert_eq!((listing.entries.len(), listing.closed.len()), (1, 1));
-    assert!(!listing.closed[0].absent && listing.closed[0].why == "permission denied");
+    recinto_testkit::as_ordinary_user(|| {
+        resolve("m", &roots).unwrap();
+        let part = format!("{}: cannot be read (permission denied)", closed.display());
+        fails(resolve("n", &roots), Kind::Missing, &[&part]);
+        let listing = list(&roots, None);
+        assert_eq!((listing.entries.len(), listing.closed.len()), (1, 1));
+        assert!(!listing.closed[0].absent && listing.closed[0].why == "permission denied");
+    });
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -15,3 +15,21 @@ pub fn models() -> Option<PathBuf> {
 pub fn skipped(test: &str, reason: &str) {
     println!("skipped: {test}: {reason}");
 }
+
+/// Runs `work` as a user who is bound by the modes of files, on a thread of its own: root reads
+/// whatever it likes.
+pub fn as_ordinary_user(work: impl FnOnce() + Send) {
+    let ordinary = || {
+        if rustix::process::geteuid().is_root() {
+            // Nobody's number everywhere; the change holds for this thread alone and for good.
+            let nobody = rustix::process::Uid::from_raw(65_534);
+            rustix::thread::set_thread_uid(nobody).expect("root may become nobody");
+        }
+        work();
+    };
+    std::thread::scope(|scope| {
+        if let Err(panic) = scope.spawn(ordinary).join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
