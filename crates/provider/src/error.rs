@@ -26,6 +26,10 @@ pub enum Kind {
     Files,
     /// The operator's list of licences and digests does not have this model.
     Licence,
+    /// What the answer must be is broken or cannot be kept exactly.
+    Shape(recinto_grammar::Kind),
+    /// The provider cannot do what was asked.
+    Unable,
     /// The engine could not open the model or carry out the request.
     Engine(recinto_engine::Kind),
 }
@@ -78,6 +82,12 @@ impl std::error::Error for Error {}
 impl From<recinto_store::Error> for Error {
     fn from(error: recinto_store::Error) -> Error {
         Error::new(Kind::Name(error.kind()), error.to_string())
+    }
+}
+
+impl From<recinto_grammar::Error> for Error {
+    fn from(error: recinto_grammar::Error) -> Error {
+        Error::new(Kind::Shape(error.kind()), error.to_string())
     }
 }
 

@@ -12,16 +12,18 @@ mod held;
 mod local;
 pub mod lock;
 mod name;
+mod reply;
 mod secret;
 mod settings;
 mod surroundings;
 mod trust;
 mod trusted;
+mod turn;
 mod values;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use recinto_engine::{OpenOptions, Piece, Reply, Request, Stop};
+use recinto_engine::{OpenOptions, Piece, Scores, Stop};
 use recinto_store::Roots;
 
 pub use config::{
@@ -33,9 +35,12 @@ pub use error::{Error, Kind};
 pub use local::{Local, gguf_files};
 pub use lock::{Lock, LockFile};
 pub use name::Name;
+pub use recinto_grammar::Shape;
+pub use reply::{Finish, Made, Reply};
 pub use secret::SECRETS;
 pub use settings::{Fallback, Flags, KEYS, Key, Setting, Settings, Shown, Source};
 pub use surroundings::{FILE_NAME, Surroundings, digest_cache};
+pub use turn::{Abilities, Turn};
 
 /// Who is behind a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,22 +55,31 @@ pub struct Identity {
     pub warnings: Vec<String>,
 }
 
+/// Sees each piece of a reply as it comes, and may say stop.
+pub type Sink<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 'a;
+
 /// Somebody who answers.
-pub trait Provider {
+pub trait Provider: Send + Sync {
     /// Who this is.
     fn identity(&self) -> Identity;
 
-    /// Answers `request`; `sink` sees each piece of the reply as it comes and may say stop.
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+
+    /// Answers one turn; `sink` sees each piece of the reply as it comes and may say stop.
     ///
     /// # Errors
     ///
     /// When there is no reply. A reply that was stopped is one; see its finish.
-    fn complete(
-        &self,
-        request: &Request,
-        stop: &Stop,
-        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
-    ) -> Result<Reply, Error>;
+    fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error>;
+
+    /// How likely the answer to `turn` is exactly each of `labels`, and nothing after. The turn's
+    /// own shape is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Unable`] where the provider cannot say; as [`Provider::complete`] otherwise.
+    fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error>;
 }
 
 /// The folders in which this user's names are looked up, seen from the working directory.

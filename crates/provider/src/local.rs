@@ -1,18 +1,19 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
+use std::{borrow::Cow, path::PathBuf, sync::OnceLock};
 
 use recinto_engine::{
-    Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session, SessionOptions,
-    Stop, StoreTemplate, TemplateSource,
+    Constraint, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role, Scores,
+    Session, SessionOptions, Stop, StoreTemplate, TemplateSource,
 };
+use recinto_grammar::{Grammar, Grammars, Shape};
 use recinto_store::{
     Files, Form, Roots,
     licence::{self, Allowed, Licence},
 };
 
 use crate::{
-    Error, Identity, Kind, Name, Provider, Setting, Settings,
+    Abilities, Error, Identity, Kind, Name, Provider, Reply, Setting, Settings, Sink, Turn,
     defaults::{self, Defaults},
     held::Held,
 };
@@ -27,6 +28,8 @@ pub struct Local {
     notes: Vec<String>,
     session: SessionOptions,
     warnings: Vec<String>,
+    /// Made when the first shape is asked for: it reads the whole vocabulary.
+    grammars: OnceLock<Result<Grammars, Error>>,
 }
 
 impl Local {
@@ -92,7 +95,9 @@ impl Local {
             notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
         let session = options.session;
-        let local = Local { model, name, files, defaults, licences, notes, session, warnings };
+        let grammars = OnceLock::new();
+        let local =
+            Local { model, name, files, defaults, licences, notes, session, warnings, grammars };
         if let Some(allowed) = &settings.licenses {
             local.allowed(allowed)?;
         }
@@ -188,9 +193,19 @@ impl Local {
         session: &mut Session,
         request: &Request,
         stop: &Stop,
-        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
-    ) -> Result<Reply, Error> {
+        sink: &mut Sink<'_>,
+    ) -> Result<EngineReply, Error> {
         Ok(session.reply(&self.request(request), stop, sink)?)
+    }
+
+    /// Compiles what an answer of this model may be, before any token is spent.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Shape`]: it is broken, or cannot be kept exactly.
+    pub fn shape(&self, shape: &Shape) -> Result<Grammar, Error> {
+        let made = self.grammars.get_or_init(|| Ok(Grammars::new(&self.model)?));
+        Ok(made.as_ref().map_err(Error::clone)?.compile(shape)?)
     }
 
     /// Whether the operator's list lets the model run.
@@ -240,12 +255,18 @@ impl Provider for Local {
         }
     }
 
-    fn complete(
-        &self,
-        request: &Request,
-        stop: &Stop,
-        sink: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
-    ) -> Result<Reply, Error> {
-        self.reply(&mut self.session()?, request, stop, sink)
+    fn abilities(&self) -> Abilities {
+        Abilities { schemas: true, grammars: true, scores: true, logprobs: true, tools: true }
+    }
+
+    fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
+        let mut grammar = turn.shape.as_ref().map(|shape| self.shape(shape)).transpose()?;
+        let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
+        let request = self.request(&turn.request);
+        Ok(self.session()?.reply_within(&request, constraint, stop, sink)?.into())
+    }
+
+    fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
+        Ok(self.session()?.score(&self.request(&turn.request), labels, stop)?)
     }
 }

@@ -9,7 +9,9 @@ use std::{
 use recinto_engine::{
     Claimant, Message, OpenOptions, Options, Pin, Request, Role, Stop, TemplateSource,
 };
-use recinto_provider::{Error, Flags, Kind, Local, Provider, Settings, Surroundings};
+use recinto_provider::{
+    Error, Flags, Kind, Local, Provider, Reply, Settings, Shape, Surroundings, Turn,
+};
 use recinto_store::Roots;
 use recinto_testkit::stores::{Ollama, Repository};
 
@@ -59,10 +61,10 @@ impl Place {
     }
 }
 
-fn answer(local: &Local) -> Result<recinto_engine::Reply, Error> {
+fn answer(local: &Local) -> Result<Reply, Error> {
     let options = Options { max_tokens: 2, ..local.options() };
     let request = Request { options, ..Request::user("¿Qué tal?") };
-    local.complete(&request, &Stop::never(), &mut |_| ControlFlow::Continue(()))
+    local.complete(&request.into(), &Stop::never(), &mut |_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -151,6 +153,8 @@ fn a_claim_is_kept_to() {
         for pin in [Pin::Off, Pin::Memory] {
             let reply = answer(&place.open(name, None, pin).unwrap()).unwrap();
             let by_store: Vec<bool> = reply
+                .local()
+                .unwrap()
                 .receipt
                 .model
                 .claims
@@ -188,8 +192,8 @@ fn a_claim_is_kept_to() {
     let lenient = Place { lenient: true, ..place };
     for name in ["orca:7b".to_owned(), format!("path:{}", blobs[0].display())] {
         let reply = answer(&lenient.open(&name, None, Pin::Off).unwrap()).unwrap();
-        assert!(!reply.receipt.model.claims[0].matches, "{name}");
-        assert_eq!(reply.digests.weights.to_string(), found, "{name}");
+        assert!(!reply.local().unwrap().receipt.model.claims[0].matches, "{name}");
+        assert_eq!(reply.local().unwrap().digests.weights.to_string(), found, "{name}");
     }
 }
 
@@ -245,4 +249,30 @@ fn files_that_are_not_opened_yet() {
     let error = place.open("o/check", None, Pin::Off).err().expect("an error");
     assert_eq!(*error.kind(), Kind::Files, "{error}");
     assert!(error.to_string().contains("checkpoint of safetensors"), "{error}");
+}
+
+/// An answer in a shape is of that shape, or cut and said to be so; labels are scored alike.
+#[test]
+fn a_shape_is_kept() {
+    let place = Place::new();
+    place.ollama().model(PLACE, &[("model", &tiny())]);
+    let local = place.open("orca:7b", None, Pin::default()).unwrap();
+    let turn = |max_tokens, shape| {
+        let options = Options { max_tokens, ..local.options() };
+        Turn::from(Request { options, ..Request::user("¿Qué ventanilla?") }).shaped(shape)
+    };
+    let labels = ["pagos".to_owned(), "señas".to_owned()];
+    let quiet = &mut |_: recinto_engine::Piece<'_>| ControlFlow::Continue(());
+    let asked = turn(20, Shape::Labels(labels.to_vec()));
+    let reply = local.complete(&asked, &Stop::never(), quiet).unwrap();
+    assert!(labels.contains(&reply.text) && reply.complete == Some(true), "{}", reply.text);
+    let reply = local.complete(&turn(2, Shape::Regex("[0-9]{40}".into())), &Stop::never(), quiet);
+    assert_eq!(reply.unwrap().complete, Some(false));
+    let scores = local.score(&asked, &labels, &Stop::never()).unwrap();
+    assert_eq!(scores.labels.len(), 2);
+    let error = match local.complete(&turn(2, Shape::Regex("(".into())), &Stop::never(), quiet) {
+        Err(error) => error,
+        Ok(_) => panic!("a broken expression is refused"),
+    };
+    assert_eq!(error.kind(), &Kind::Shape(recinto_grammar::Kind::Invalid));
 }

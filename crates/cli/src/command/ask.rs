@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     open::introduce(&screen, &local, &facts);
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
-    let reply = screen.stream(streaming, |sink| local.complete(&request, &stop, sink))?;
+    let reply = screen.stream(streaming, |sink| local.reply(&mut local.session()?, &request, &stop, sink))?;
     let reply = reply.map_err(|e| Failure::from(e).with_room(facts.context))?;
     if args.output.json {
         let identity = local.identity();

@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
-use recinto_provider::{FILE_NAME, Local, Provider, Settings, Shown, Source, lock::InForce};
+use recinto_provider::{FILE_NAME, Local, Settings, Shown, Source, lock::InForce};
 use recinto_store::Store;
 use serde::Serialize;
 
@@ -268,7 +268,7 @@ fn try_out(local: &Local, options: Options, interrupt: &Interrupt) -> Result<Rep
     let options = Options { max_tokens: 1, ..options };
     let request = Request { options, ..Request::user("Hola") };
     let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
-    Ok(local.complete(&request, &interrupt.stop(), &mut sink)?)
+    Ok(local.reply(&mut local.session()?, &request, &interrupt.stop(), &mut sink)?)
 }
 
 fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
