@@ -15,6 +15,7 @@ mod name;
 mod reply;
 mod secret;
 mod settings;
+pub mod span;
 mod surroundings;
 mod trust;
 mod trusted;

@@ -16,6 +16,7 @@ use crate::{
     Abilities, Error, Identity, Kind, Name, Provider, Reply, Setting, Settings, Sink, Turn,
     defaults::{self, Defaults},
     held::Held,
+    span::{self, Operation, Outcome},
 };
 
 /// A model of this disk, opened in this process.
@@ -195,7 +196,9 @@ impl Local {
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<EngineReply, Error> {
-        Ok(session.reply(&self.request(request), stop, sink)?)
+        self.within(Operation::of(request), &request.options, || {
+            Ok(session.reply(&self.request(request), stop, sink)?)
+        })
     }
 
     /// Compiles what an answer of this model may be, before any token is spent.
@@ -206,6 +209,16 @@ impl Local {
     pub fn shape(&self, shape: &Shape) -> Result<Grammar, Error> {
         let made = self.grammars.get_or_init(|| Ok(Grammars::new(&self.model)?));
         Ok(made.as_ref().map_err(Error::clone)?.compile(shape)?)
+    }
+
+    /// Does `work` in a span that names this model.
+    fn within<T: Outcome>(
+        &self,
+        operation: Operation,
+        options: &Options,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        span::within(operation, "recinto", &self.name, options, work)
     }
 
     /// Whether the operator's list lets the model run.
@@ -262,11 +275,15 @@ impl Provider for Local {
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let mut grammar = turn.shape.as_ref().map(|shape| self.shape(shape)).transpose()?;
         let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
-        let request = self.request(&turn.request);
-        Ok(self.session()?.reply_within(&request, constraint, stop, sink)?.into())
+        self.within(Operation::of(&turn.request), &turn.request.options, || {
+            let request = self.request(&turn.request);
+            Ok(self.session()?.reply_within(&request, constraint, stop, sink)?.into())
+        })
     }
 
     fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
-        Ok(self.session()?.score(&self.request(&turn.request), labels, stop)?)
+        self.within(Operation::Score, &turn.request.options, || {
+            Ok(self.session()?.score(&self.request(&turn.request), labels, stop)?)
+        })
     }
 }

@@ -21,6 +21,20 @@ pub enum Finish {
     Deadline,
 }
 
+impl Finish {
+    /// Its word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Finish::End => "end",
+            Finish::Length => "length",
+            Finish::Stop(_) => "stop",
+            Finish::Calls => "calls",
+            Finish::Cancelled => "cancelled",
+            Finish::Deadline => "deadline",
+        }
+    }
+}
+
 impl From<&engine::Finish> for Finish {
     fn from(finish: &engine::Finish) -> Finish {
         match finish {

@@ -1,0 +1,110 @@
+//! Spans: the names of the conventions, counts, and not a word of what was asked or answered.
+
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use recinto_engine::{OpenOptions, Options, Piece, Request, Stop};
+use recinto_provider::{Flags, Local, Provider, Settings, Surroundings, Turn};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+type Fields = BTreeMap<String, String>;
+
+/// Keeps every field of every span.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Fields>>>);
+
+struct Sorted<'a>(&'a mut Fields);
+
+impl Visit for Sorted<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.insert(field.name().into(), format!("{value:?}"));
+    }
+}
+
+impl Subscriber for Kept {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let mut spans = self.0.lock().unwrap();
+        let mut fields = Fields::new();
+        attributes.record(&mut Sorted(&mut fields));
+        spans.push(fields);
+        Id::from_u64(spans.len() as u64)
+    }
+
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        let mut spans = self.0.lock().unwrap();
+        values.record(&mut Sorted(&mut spans[id.into_u64() as usize - 1]));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn spans_count_and_never_quote() {
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
+    let tiny = std::fs::canonicalize(tiny).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let flags = Flags {
+        model: Some(tiny.join("qwen2-plain.gguf").display().to_string()),
+        ..Flags::default()
+    };
+    let (here, root) = (dir.path().into(), dir.path().into());
+    let around = Surroundings { variables: Vec::new(), here, root };
+    let settings = Settings::resolve_from(&flags, &around).unwrap();
+    let local = Local::open(&settings, OpenOptions::default()).unwrap();
+    let words = "Señora Núñez, historia 4711";
+    let turn = |max_tokens, seed, words: &str| {
+        let options = Options { max_tokens, seed: Some(seed), ..Options::default() };
+        Turn::from(Request { options, ..Request::user(words) })
+    };
+    let kept = Kept::default();
+    let quiet = &mut |_: Piece<'_>| ControlFlow::Continue(());
+    let text = tracing::subscriber::with_default(kept.clone(), || {
+        let reply = local.complete(&turn(3, 7, words), &Stop::never(), quiet).unwrap();
+        let labels = ["sí".to_owned(), "no".to_owned()];
+        local.score(&turn(3, 7, words), &labels, &Stop::never()).unwrap();
+        let long = words.repeat(20_000);
+        assert!(local.complete(&turn(3, 7, &long), &Stop::never(), quiet).is_err());
+        reply.text.clone()
+    });
+    let spans = kept.0.lock().unwrap();
+    let got = |index: usize, name: &str| spans[index].get(name).map_or("-", String::as_str);
+    let cases = [
+        (0, "gen_ai.operation.name", "\"chat\""),
+        (0, "gen_ai.provider.name", "\"recinto\""),
+        (0, "gen_ai.request.max_tokens", "3"),
+        (0, "gen_ai.request.seed", "7"),
+        (0, "gen_ai.usage.output_tokens", "3"),
+        (0, "gen_ai.response.finish_reasons", "\"length\""),
+        (0, "error.type", "-"),
+        (1, "gen_ai.operation.name", "\"score\""),
+        (1, "gen_ai.response.finish_reasons", "-"),
+        (2, "error.type", "\"engine.overflow\""),
+        (2, "otel.status_code", "\"ERROR\""),
+        (2, "gen_ai.usage.output_tokens", "-"),
+    ];
+    for (index, name, expected) in cases {
+        assert_eq!(got(index, name), expected, "{index}: {name}");
+    }
+    assert!(got(0, "otel.name").starts_with("chat "));
+    assert_eq!(spans.len(), 3);
+    let all = format!("{spans:?}");
+    for word in ["Señora", "Núñez", "4711"] {
+        assert!(!all.contains(word), "{word} in {all}");
+    }
+    assert!(text.trim().is_empty() || !all.contains(text.trim()), "{all}");
+}
