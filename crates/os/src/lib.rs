@@ -5,6 +5,7 @@
 //! `/sys` takes the root folder as a parameter, so that tests can show it other machines.
 #![deny(unsafe_code)]
 
+pub mod append;
 mod cgroup;
 #[allow(unsafe_code)]
 pub mod child;

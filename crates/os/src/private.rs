@@ -84,7 +84,7 @@ pub fn replace(
 
 /// Makes the folder where it is missing, but not below one of another user: root who acts with
 /// somebody's `HOME` would leave a folder there that this user cannot write to.
-fn make(folder: &Path) -> io::Result<()> {
+pub(crate) fn make(folder: &Path) -> io::Result<()> {
     // The last part above a relative path is the working folder.
     let at = |path: &Path| if path == Path::new("") { Path::new(".") } else { path }.to_owned();
     let above = folder.ancestors().find_map(|path| Facts::at(&at(path)).ok());

@@ -3,16 +3,19 @@
 //! The top of a file holds settings; tables hold the rest, a row each in [`TABLES`].
 
 mod answer;
-mod tree;
 
 use std::path::{Path, PathBuf};
 
 pub(crate) use answer::merged;
 pub use answer::{LISTS, OPTIONS, OptionRow, OptionSetting};
-pub use tree::{At, Entry, Fault, Value};
+use recinto_policy::tree;
+pub use recinto_policy::tree::{At, Entry, Fault, Value};
+
+use recinto_policy::{Limits, Policy, Prices};
 
 use crate::{
     error::{Error, Kind},
+    secret::is_secret,
     settings::{KEYS, Key, Source},
     surroundings::{FILE_NAME, Surroundings},
     trusted,
@@ -24,17 +27,62 @@ pub struct Table {
     pub name: &'static str,
     /// What it is for.
     pub about: &'static str,
+    /// How it may look, line by line, for a file to begin with; empty where [`OPTIONS`] says it.
+    pub example: &'static [&'static str],
     /// Whether its entries are what they should be.
     pub check: fn(&[Entry]) -> Result<(), Fault>,
 }
 
 /// Every table there is. A new one is a row here; [`Settings::table`](crate::Settings::table)
 /// gives its entries to whom it concerns.
-pub const TABLES: &[Table] = &[Table {
-    name: "options",
-    about: "how answers are made, as `-o KEY=VALUE` says it",
-    check: answer::check,
-}];
+pub const TABLES: &[Table] = &[
+    Table {
+        name: "options",
+        about: "how answers are made, as `-o KEY=VALUE` says it",
+        example: &[],
+        check: answer::check,
+    },
+    Table {
+        name: "policy",
+        about: "which labels may reach which provider; what no row allows by name stays here",
+        example: &[
+            "[[policy.allow]]",
+            "provider = \"anthropic\"",
+            "labels = [\"unlabelled\", \"internal\"]",
+        ],
+        check: |entries| Policy::of_table(Path::new(FILE_NAME), 1, entries).map(drop),
+    },
+    Table {
+        name: "profiles",
+        about: "names for who answers, as PROVIDER/MODEL",
+        example: &["fast = \"local/qwen3:0.6b\"", "careful = \"anthropic/claude-opus\""],
+        check: recinto_policy::check_profiles,
+    },
+    Table {
+        name: "tasks",
+        about: "which profile or cascade each task uses",
+        example: &["route = \"fast\"", "extract = \"twice\""],
+        check: recinto_policy::check_tasks,
+    },
+    Table {
+        name: "cascade",
+        about: "a second profile for answers of the first whose margin is too small",
+        example: &["twice = { first = \"fast\", below = 0.2, then = \"careful\" }"],
+        check: recinto_policy::check_cascades,
+    },
+    Table {
+        name: "budget",
+        about: "the most tokens, money and seconds that the process may use",
+        example: &["tokens = 1000000", "money = \"5.00 USD\"", "identity = { tokens = 20000 }"],
+        check: |entries| Limits::read(entries).map(drop),
+    },
+    Table {
+        name: "prices",
+        about: "what a million tokens cost, by PROVIDER/MODEL",
+        example: &["currency = \"USD\"", "\"anthropic/claude-opus\" = { input = 5, output = 25 }"],
+        check: |entries| Prices::read(entries).map(drop),
+    },
+];
 
 /// Which `recinto.toml` files are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +125,7 @@ pub(crate) struct File {
     /// Settings, each with its text and the place of that.
     pub settings: Vec<(&'static Key, String, At)>,
     /// Tables by name.
-    pub tables: Vec<(&'static str, Vec<Entry>)>,
+    pub tables: Vec<(&'static str, At, Vec<Entry>)>,
 }
 
 impl File {
@@ -132,11 +180,11 @@ pub(crate) fn read(which: &ConfigFile, around: &Surroundings) -> Result<Vec<File
     Ok(out)
 }
 
-type Contents = (Vec<(&'static Key, String, At)>, Vec<(&'static str, Vec<Entry>)>);
+type Contents = (Vec<(&'static Key, String, At)>, Vec<(&'static str, At, Vec<Entry>)>);
 
 fn parse(text: &str) -> Result<Contents, Fault> {
     let (mut settings, mut tables) = (Vec::new(), Vec::new());
-    for entry in tree::parse(text)? {
+    for entry in tree::parse(text, is_secret)? {
         let key = KEYS.iter().find(|key| key.name == entry.key);
         let table = TABLES.iter().find(|table| table.name == entry.key);
         match (key, table, entry.value) {
@@ -150,7 +198,7 @@ fn parse(text: &str) -> Result<Contents, Fault> {
             }
             (None, Some(table), Value::Table(entries)) => {
                 (table.check)(&entries)?;
-                tables.push((table.name, entries));
+                tables.push((table.name, entry.at, entries));
             }
             (None, Some(table), _) => {
                 let what = format!("`{0}` is a table: its keys stand below `[{0}]`", table.name);
@@ -175,14 +223,9 @@ fn parse(text: &str) -> Result<Contents, Fault> {
     Ok((settings, tables))
 }
 
-/// An unknown word, with the nearest known one. What is long may be no word at all.
+/// An unknown word, with the nearest known one.
 fn unknown(what: &str, word: &str, known: &[&str], at: At) -> Fault {
-    let shown = word.chars().count() <= 40 && !word.chars().any(char::is_control);
-    let named = match shown {
-        true => format!("unknown {what} `{word}`"),
-        false => format!("an unknown {what}"),
-    };
-    Fault::new(at, named).hint(nearest(word, known))
+    Fault::unknown(at, what, word).hint(nearest(word, known))
 }
 
 /// A hint with the nearest of the known words, then all of them.

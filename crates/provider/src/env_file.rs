@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::{
     config::nearest,
     error::{Error, Kind},
+    policies::POLICY_VARIABLE,
     secret::SECRETS,
     settings::{PREFIX, Source, variables},
     trusted::{self, Rules},
@@ -103,6 +104,12 @@ fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
         }
         let lines = lines_of(text, &key);
         let line = lines.first().copied().unwrap_or(1);
+        if key == POLICY_VARIABLE {
+            let what = format!("{key} has no place here");
+            let hint = "only the environment itself names a policy: a file beside the data must \
+                        not decide what may leave";
+            return Err((line, what, hint.into()));
+        }
         let Some(variable) = known.iter().find(|known| **known == key) else {
             return Err((line, format!("unknown key {key}"), nearest(&key, &known)));
         };
@@ -152,6 +159,11 @@ mod tests {
                 "twice",
                 "RECINTO_MODEL=x\nA=1\nRECINTO_MODEL=y\n",
                 bad(3, "RECINTO_MODEL is set again, first in line 1"),
+            ),
+            (
+                "a policy",
+                "\nRECINTO_POLICY=/tmp/otra.toml\n",
+                bad(2, "RECINTO_POLICY has no place here"),
             ),
             ("no line of the form", "A=1\nhola canary\n", bad(2, "not of the form KEY=value")),
             ("open quote", "A=1\nB='canary\nC=2\n", bad(2, "not of the form KEY=value")),

@@ -16,6 +16,10 @@ pub enum Kind {
     Locked,
     /// A `recinto.toml` cannot be trusted or read, or has a word nobody knows.
     ConfigFile,
+    /// A policy, a budget or a mapping cannot be trusted or read, or has a word nobody knows.
+    Policy,
+    /// A send, a log of sends, a budget or a profile; see there.
+    Outside(recinto_policy::Kind),
     /// No provider has that name.
     UnknownProvider,
     /// No model is set.
@@ -88,6 +92,28 @@ impl From<recinto_store::Error> for Error {
 impl From<recinto_grammar::Error> for Error {
     fn from(error: recinto_grammar::Error) -> Error {
         Error::new(Kind::Shape(error.kind()), error.to_string())
+    }
+}
+
+impl From<recinto_policy::Error> for Error {
+    fn from(error: recinto_policy::Error) -> Error {
+        let kind = match error.kind() {
+            recinto_policy::Kind::Policy => Kind::Policy,
+            kind => Kind::Outside(kind),
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+impl From<recinto_policy::Refused> for Error {
+    fn from(refused: recinto_policy::Refused) -> Error {
+        recinto_policy::Error::from(refused).into()
+    }
+}
+
+impl From<recinto_policy::Exhausted> for Error {
+    fn from(exhausted: recinto_policy::Exhausted) -> Error {
+        recinto_policy::Error::from(exhausted).into()
     }
 }
 

@@ -12,6 +12,7 @@ mod held;
 mod local;
 pub mod lock;
 mod name;
+pub mod policies;
 mod reply;
 mod secret;
 mod settings;

@@ -17,7 +17,7 @@ pub use source::{Setting, Source};
 
 use crate::{
     ConfigFile, EnvFile, LockFile, Name,
-    config::{self, Entry, OptionSetting},
+    config::{self, At, Entry, OptionSetting},
     error::{Error, Kind},
     lock::NONE,
     surroundings::Surroundings,
@@ -92,8 +92,10 @@ macro_rules! settings {
             pub env_file: Option<PathBuf>,
             /// The `recinto.toml` files that were read, the nearest first.
             pub files: Vec<PathBuf>,
+            /// Whether a line of `.env` named the first of them.
+            pub(crate) config_of_env_file: bool,
             /// Their tables.
-            tables: Vec<(PathBuf, &'static str, Vec<Entry>)>,
+            pub(crate) tables: Vec<TableOf>,
         }
 
         impl Settings {
@@ -104,6 +106,7 @@ macro_rules! settings {
                     secrets: layers.secrets(),
                     env_file: layers.env.path.clone(),
                     files: layers.files.iter().map(|file| file.path.clone()).collect(),
+                    config_of_env_file: layers.of_env_file,
                     tables: layers.tables(),
                 })
             }
@@ -190,7 +193,34 @@ settings! {
         default: Fallback::Words("all"),
         about: "Licences and digests (sha256:…) that may run, with commas between them",
     }
+    /// Where sends to other machines are written down, unless the machine's policy says it.
+    egress_log: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"egress.jsonl\"",
+        default: Fallback::Words("recinto/egress.jsonl of the user's state folder"),
+        about: "Where each send to a remote provider is written down, before it leaves",
+    }
+    /// The file with the key of the digests in that log.
+    egress_key: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"egress.key\"",
+        default: Fallback::Words("none, and no digests"),
+        about: "A file of 32 bytes or more: the key of the digests in the log of sends",
+    }
+    /// Whether a line of that log must have reached the disk before anything is sent.
+    egress_sync: bool {
+        read: values::yes, show: |yes| yes.to_string(), paths: Paths::No,
+        short: None, value: "BOOL", example: "true",
+        default: Fallback::Value("false"),
+        about: "Whether a line of the log of sends must have reached the disk before anything is \
+                sent: true, false",
+    }
 }
+
+/// A table: its file, its name, where it begins, its entries.
+pub(crate) type TableOf = (PathBuf, &'static str, At, Vec<Entry>);
 
 /// A setting as text.
 #[derive(Clone, Debug, PartialEq)]
@@ -234,7 +264,8 @@ impl Settings {
         let env = crate::env_file::read(&flags.env_file, &around.here)?;
         look::known_variables(around)?;
         let files = config::read(&look::config_file(flags, around, &env)?, around)?;
-        Settings::from_layers(flags, &Layers { around, env: &env, files: &files })
+        let of_env_file = look::config_of_env_file(flags, around, &env);
+        Settings::from_layers(flags, &Layers { around, env: &env, files: &files, of_env_file })
     }
 
     /// Who answers: this process, unless somebody says otherwise.
@@ -274,8 +305,8 @@ impl Settings {
         &'a self,
         name: &'a str,
     ) -> impl Iterator<Item = (&'a std::path::Path, &'a [Entry])> + 'a {
-        let named = move |row: &&(PathBuf, &'static str, Vec<Entry>)| row.1 == name;
-        self.tables.iter().filter(named).map(|row| (row.0.as_path(), row.2.as_slice()))
+        let named = move |row: &&TableOf| row.1 == name;
+        self.tables.iter().filter(named).map(|row| (row.0.as_path(), row.3.as_slice()))
     }
 
     /// The model's name.

@@ -62,6 +62,16 @@ impl Surroundings {
         self.own_folder("XDG_CACHE_HOME", ".cache")
     }
 
+    /// The machine's policy.
+    pub fn policy_file(&self) -> PathBuf {
+        self.root.join("etc/recinto/policy.toml")
+    }
+
+    /// The folder for what this program writes down: `recinto` in the user's state folder.
+    pub fn state_folder(&self) -> Option<PathBuf> {
+        self.own_folder("XDG_STATE_HOME", ".local/state")
+    }
+
     /// `recinto` below the folder that `variable` names, or below `usual` in the home
     /// (XDG Base Directory Specification 0.8: relative paths are ignored).
     fn own_folder(&self, variable: &str, usual: &str) -> Option<PathBuf> {
@@ -127,6 +137,8 @@ mod tests {
         assert_eq!(environment(&[("HOME", "/h")]).user_file().unwrap().parent(), {
             Some(Path::new("/h/.config/recinto"))
         });
+        assert_eq!(around.state_folder(), Some("/h/.local/state/recinto".into()));
+        assert_eq!(around.policy_file(), Path::new("/system/etc/recinto/policy.toml"));
         assert_eq!(around.machine_file(), Path::new("/system/etc/recinto/recinto.toml"));
     }
 

@@ -23,6 +23,11 @@ pub(crate) fn threads(text: &str) -> Result<usize, Error> {
     }
 }
 
+/// True or false.
+pub(crate) fn yes(text: &str) -> Result<bool, Error> {
+    text.trim().parse().map_err(|_| bad(text, "true or false is needed"))
+}
+
 /// A CPU level by name.
 pub(crate) fn level(text: &str) -> Result<Level, Error> {
     Level::from_name(text.trim()).ok_or_else(|| {

@@ -111,7 +111,7 @@ fn read(entry: &Entry) -> Result<(&'static str, Vec<String>), Fault> {
 pub(crate) fn merged(files: &[File]) -> Result<Vec<OptionSetting>, Error> {
     let mut out: Vec<OptionSetting> = Vec::new();
     for file in files {
-        for (_, entries) in file.tables.iter().filter(|(name, _)| *name == "options") {
+        for (.., entries) in file.tables.iter().filter(|(name, ..)| *name == "options") {
             for entry in entries {
                 let (key, values) = read(entry).map_err(|fault| file.fault(fault))?;
                 if out.iter().all(|before| before.key != key) {

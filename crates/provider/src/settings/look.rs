@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::{Flags, KEYS, Key, PREFIX, Setting, Source};
 use crate::{
-    config::{CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, File, nearest},
+    config::{CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, File, nearest},
     env_file::Found,
     error::{Error, Kind},
+    policies::POLICY_VARIABLE,
     secret::SECRETS,
     surroundings::Surroundings,
 };
@@ -60,10 +61,17 @@ pub(crate) fn variables() -> Vec<&'static str> {
     KEYS.iter().map(|key| key.variable).chain([CONFIG_VARIABLE]).collect()
 }
 
+/// Whether a line of `.env` says which file is the project's: nothing nearer does.
+pub(super) fn config_of_env_file(flags: &Flags, around: &Surroundings, env: &Found) -> bool {
+    flags.config == ConfigFile::Usual
+        && around.variable(CONFIG_VARIABLE).is_none()
+        && env.values.iter().any(|(name, ..)| *name == CONFIG_VARIABLE)
+}
+
 /// Refuses variables of our prefix that are none of ours: what they were to set would be passed
 /// over in silence.
 pub(super) fn known_variables(around: &Surroundings) -> Result<(), Error> {
-    let known = variables();
+    let known: Vec<&str> = variables().into_iter().chain([POLICY_VARIABLE]).collect();
     for (name, _) in &around.variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let other = OTHERS.iter().any(|start| name.starts_with(start));
@@ -121,6 +129,8 @@ pub(super) struct Layers<'a> {
     pub env: &'a Found,
     /// The nearest first.
     pub files: &'a [File],
+    /// Whether a line of `.env` named the first of them.
+    pub of_env_file: bool,
 }
 
 impl Layers<'_> {
@@ -200,10 +210,13 @@ impl Layers<'_> {
     }
 
     /// The tables of every file, the nearest file first.
-    pub(super) fn tables(&self) -> Vec<(std::path::PathBuf, &'static str, Vec<Entry>)> {
+    pub(super) fn tables(&self) -> Vec<super::TableOf> {
         let of = |file: &File| {
             let path = file.path.clone();
-            file.tables.clone().into_iter().map(move |(name, rows)| (path.clone(), name, rows))
+            file.tables
+                .clone()
+                .into_iter()
+                .map(move |(name, at, rows)| (path.clone(), name, at, rows))
         };
         self.files.iter().flat_map(of).collect()
     }

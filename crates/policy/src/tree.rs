@@ -1,11 +1,9 @@
-//! The text of a `recinto.toml` as a tree in which everything has its place.
+//! The text of a `recinto.toml` or of a policy as a tree in which everything has its place.
 
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
-
-use crate::secret::is_secret;
 
 /// A place in a file: line and column, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +67,15 @@ impl Fault {
         Fault { at, what: what.into(), hint: None }
     }
 
+    /// An unknown word. What is long may be no word at all, and is not repeated.
+    pub fn unknown(at: At, what: &str, word: &str) -> Fault {
+        let shown = word.chars().count() <= 40 && !word.chars().any(char::is_control);
+        match shown {
+            true => Fault::new(at, format!("unknown {what} `{word}`")),
+            false => Fault::new(at, format!("an unknown {what}")),
+        }
+    }
+
     /// The same with what to do about it.
     pub fn hint(self, hint: impl Into<String>) -> Fault {
         Fault { hint: Some(hint.into()), ..self }
@@ -82,55 +89,63 @@ const SECRET: &str = "put it into .env, as NAME=value, or into the environment";
 ///
 /// # Errors
 ///
-/// What is no TOML, and a key whose name says that its value is a secret.
-pub fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
+/// What is no TOML, and a key whose name says that its value is a secret: `is_secret` judges that.
+pub fn parse(text: &str, is_secret: fn(&str) -> bool) -> Result<Vec<Entry>, Fault> {
     let lines = Lines::of(text);
     let parsed = DeTable::parse(text).map_err(|e| {
         let at = lines.at(e.span().map_or(0, |span| span.start));
         // The first line alone: others could show the file's text.
         Fault::new(at, e.message().lines().next().unwrap_or("this is no TOML"))
     })?;
-    table(parsed.get_ref(), &lines)
+    Reader { lines, is_secret }.table(parsed.get_ref())
 }
 
-fn table(table: &DeTable<'_>, lines: &Lines) -> Result<Vec<Entry>, Fault> {
-    let mut out = Vec::with_capacity(table.len());
-    for (key, value) in table {
-        let at = lines.at(key.span().start);
-        if is_secret(key.get_ref()) {
-            let name: String =
-                key.get_ref().chars().take(40).flat_map(char::escape_debug).collect();
-            let what = format!("`{name}` is a secret, and its place is not here");
-            return Err(Fault::new(at, what).hint(SECRET));
+struct Reader<'a> {
+    lines: Lines<'a>,
+    is_secret: fn(&str) -> bool,
+}
+
+impl Reader<'_> {
+    fn table(&self, table: &DeTable<'_>) -> Result<Vec<Entry>, Fault> {
+        let mut out = Vec::with_capacity(table.len());
+        for (key, value) in table {
+            let at = self.lines.at(key.span().start);
+            if (self.is_secret)(key.get_ref()) {
+                let name: String =
+                    key.get_ref().chars().take(40).flat_map(char::escape_debug).collect();
+                let what = format!("`{name}` is a secret, and its place is not here");
+                return Err(Fault::new(at, what).hint(SECRET));
+            }
+            out.push(Entry {
+                key: key.get_ref().clone().into_owned(),
+                at,
+                value: self.of(value)?,
+                value_at: self.lines.at(value.span().start),
+            });
         }
-        out.push(Entry {
-            key: key.get_ref().clone().into_owned(),
-            at,
-            value: of(value, lines)?,
-            value_at: lines.at(value.span().start),
-        });
+        // In the file's order, so that the first fault is reported first.
+        out.sort_by_key(|entry| (entry.at.line, entry.at.column));
+        Ok(out)
     }
-    // In the file's order, so that the first fault is reported first.
-    out.sort_by_key(|entry| (entry.at.line, entry.at.column));
-    Ok(out)
-}
 
-fn of(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Result<Value, Fault> {
-    Ok(match value.get_ref() {
-        DeValue::String(text) => Value::Text(text.clone().into_owned()),
-        DeValue::Integer(number) => {
-            let read = i128::from_str_radix(number.as_str(), number.radix());
-            let too_large = |_| Fault::new(lines.at(value.span().start), "the number is too large");
-            Value::Word(read.map_err(too_large)?.to_string())
-        }
-        DeValue::Float(number) => Value::Word(number.as_str().to_owned()),
-        DeValue::Boolean(yes) => Value::Word(yes.to_string()),
-        DeValue::Datetime(time) => Value::Word(time.to_string()),
-        DeValue::Array(list) => {
-            Value::List(list.iter().map(|value| of(value, lines)).collect::<Result<_, _>>()?)
-        }
-        DeValue::Table(inner) => Value::Table(table(inner, lines)?),
-    })
+    fn of(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, Fault> {
+        Ok(match value.get_ref() {
+            DeValue::String(text) => Value::Text(text.clone().into_owned()),
+            DeValue::Integer(number) => {
+                let read = i128::from_str_radix(number.as_str(), number.radix());
+                let too_large =
+                    |_| Fault::new(self.lines.at(value.span().start), "the number is too large");
+                Value::Word(read.map_err(too_large)?.to_string())
+            }
+            DeValue::Float(number) => Value::Word(number.as_str().to_owned()),
+            DeValue::Boolean(yes) => Value::Word(yes.to_string()),
+            DeValue::Datetime(time) => Value::Word(time.to_string()),
+            DeValue::Array(list) => {
+                Value::List(list.iter().map(|value| self.of(value)).collect::<Result<_, _>>()?)
+            }
+            DeValue::Table(inner) => Value::Table(self.table(inner)?),
+        })
+    }
 }
 
 /// Where lines begin.
@@ -157,6 +172,10 @@ impl Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<Vec<Entry>, Fault> {
+        super::parse(text, |name| name.to_uppercase().ends_with("KEY") || name == "hf_token")
+    }
 
     #[test]
     fn values_have_their_places() {
