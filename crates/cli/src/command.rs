@@ -28,6 +28,10 @@ macro_rules! commands {
 commands! {
     Ask => ask,
     Chat => chat,
+    Decide => decide,
+    Extract => extract,
+    Complete => complete,
+    Score => score,
     Status => status,
     Doctor => doctor,
     Init => init,

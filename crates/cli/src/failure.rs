@@ -5,8 +5,9 @@
 use std::io;
 
 use recinto_engine::Kind as EngineKind;
-use recinto_provider::Kind as ProviderKind;
+use recinto_provider::{Finish, Kind as ProviderKind};
 use recinto_store::Kind as NameKind;
+use recinto_tasks::Kind as TaskKind;
 use serde::Serialize;
 
 use crate::{exit::Exit, screen};
@@ -215,6 +216,17 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
     Failure::of_kind(exit, word, text)
 }
 
+fn of_provider(kind: &ProviderKind, text: String) -> Failure {
+    match kind {
+        ProviderKind::Name(kind) => of_name(*kind, text),
+        ProviderKind::Engine(kind) => of_engine(kind, text),
+        ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
+        ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
+        ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
+        _ => Failure::usage(text),
+    }
+}
+
 fn of_name(kind: NameKind, text: String) -> Failure {
     match kind {
         NameKind::Invalid | NameKind::Ambiguous => Failure::usage(one_line(&text)),
@@ -236,14 +248,22 @@ impl From<recinto_store::Error> for Failure {
 
 impl From<recinto_provider::Error> for Failure {
     fn from(error: recinto_provider::Error) -> Failure {
+        of_provider(error.kind(), error.to_string())
+    }
+}
+
+impl From<recinto_tasks::Error> for Failure {
+    fn from(error: recinto_tasks::Error) -> Failure {
         let text = error.to_string();
         match error.kind() {
-            ProviderKind::Name(kind) => of_name(*kind, text),
-            ProviderKind::Engine(kind) => of_engine(kind, text),
-            ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
-            ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
-            ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
-            _ => Failure::usage(text),
+            TaskKind::Provider(kind) => of_provider(kind, text),
+            TaskKind::Task | TaskKind::Unable => Failure::usage(text),
+            TaskKind::Incomplete(Finish::Cancelled) => Failure::silent(Exit::Interrupted),
+            TaskKind::Incomplete(Finish::Deadline) => {
+                Failure::of_kind(Exit::Failed, "deadline", text)
+            }
+            TaskKind::Incomplete(_) => Failure::of_kind(Exit::Failed, "incomplete", text),
+            _ => Failure::running(text),
         }
     }
 }

@@ -16,6 +16,7 @@ mod options;
 mod screen;
 mod setting_args;
 mod table;
+mod task;
 mod text;
 mod usage;
 mod write;

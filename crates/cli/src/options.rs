@@ -24,12 +24,18 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[command(next_help_heading = "Answer")]
 pub struct AnswerArgs {
     /// Instructions before the conversation; like TEXT, visible to other users of this machine
-    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(short, long, visible_alias = "instructions", value_name = "TEXT")]
+    #[arg(allow_hyphen_values = true)]
     pub system: Option<OsString>,
 
     /// The same from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "system")]
+    #[arg(long, visible_alias = "instructions-file", value_name = "FILE")]
+    #[arg(conflicts_with = "system")]
     pub system_file: Option<PathBuf>,
+
+    /// What the data is (internal, client:acme, …): policy says what may leave; repeatable
+    #[arg(long, value_name = "LABEL", value_parser = data_label)]
+    pub data_label: Vec<String>,
 
     /// Any option by name; repeatable (top_k=40, min_p=0.05, repeat_penalty=1.1, …)
     #[arg(short, long = "option", value_name = "KEY=VALUE", allow_hyphen_values = true)]
@@ -66,6 +72,15 @@ pub struct AnswerArgs {
     /// Keep it from thinking aloud
     #[arg(long)]
     pub no_think: bool,
+}
+
+/// A label of data is one short word: it stands in policies and records.
+fn data_label(word: &str) -> Result<String, &'static str> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
+    match (1..=100).contains(&word.chars().count()) && word.chars().all(plain) {
+        true => Ok(word.to_owned()),
+        false => Err("letters, digits and -_.:/ make a label, 100 at the most"),
+    }
 }
 
 impl AnswerArgs {

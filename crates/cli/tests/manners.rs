@@ -4,9 +4,13 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 18] = [
     "ask",
     "chat",
+    "decide",
+    "extract",
+    "complete",
+    "score",
     "status",
     "doctor",
     "init",

@@ -1,0 +1,218 @@
+//! `recinto decide`: one of some labels, or nothing.
+
+use std::path::{Path, PathBuf};
+
+use recinto_engine::Usage;
+use recinto_provider::Local;
+use recinto_tasks::{Decision, Label, Labels, Method, Nothing, Outcome, decide};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    task::{Asked, Made, TaskArgs},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  recinto decide \"¿Por qué hay dos cobros?\" --label pagos --label acceso
+  recinto decide -f mail.txt --label \"pagos=cobros y tarjetas\" --label acceso --nothing
+  recinto decide - --labels labels.txt --method score --json < mail.txt
+
+A line of the file of --labels is a label, or LABEL=DESCRIPTION. A file that ends in .json has a list
+of labels, or an object of labels and their descriptions. The order of labels changes nothing.";
+
+/// Decide which label fits a text
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What can be answered, perhaps with what it means; repeatable
+    #[arg(short = 'l', long, value_name = "LABEL[=DESCRIPTION]", allow_hyphen_values = true)]
+    label: Vec<String>,
+
+    /// A file of labels
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+
+    /// The answer may be `nothing`: none of the labels fits
+    #[arg(long)]
+    nothing: bool,
+
+    /// The same in words of its own
+    #[arg(long, value_name = "LABEL[=DESCRIPTION]", conflicts_with = "nothing")]
+    #[arg(allow_hyphen_values = true)]
+    nothing_as: Option<String>,
+
+    /// How the label is found: written under constraint, or by the probabilities of all of them
+    #[arg(long, value_enum, default_value_t = How::Generate)]
+    method: How,
+
+    #[command(flatten)]
+    task: TaskArgs,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum How {
+    Generate,
+    Score,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    asked: Asked,
+    /// `null` where none of the labels fits.
+    label: Option<&'a str>,
+    method: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scores: Vec<Row<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mass: Option<f64>,
+    #[serde(flatten)]
+    account: Account<'a>,
+}
+
+/// A reply's own account, or the tokens alone where there is no reply.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Account<'a> {
+    Reply(Box<Made<'a>>),
+    Scores { usage: Usage },
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    label: Option<&'a str>,
+    probability: f64,
+    logprob: f64,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let begun = args.task.begin(&[args.labels.as_deref()])?;
+    if args.label.is_empty() && args.labels.is_none() {
+        return Err(Failure::usage("no label was given")
+            .hint("`--label LABEL` for each of them, or `--labels FILE`"));
+    }
+    let mut labels: Vec<Label> = args.label.iter().map(|text| split(text)).collect();
+    if let Some(path) = &args.labels {
+        labels.extend(read(path, &begun.file(path)?)?);
+    }
+    let mut labels = Labels::new(labels)?;
+    if args.nothing {
+        labels = labels.or_nothing(Nothing::default())?;
+    }
+    if let Some(text) = &args.nothing_as {
+        labels = labels.or_nothing(Nothing(split(text)))?;
+    }
+    let method = match args.method {
+        How::Generate => Method::Generate,
+        How::Score => Method::Score,
+    };
+    if matches!(method, Method::Score) && args.task.wants_receipt() {
+        return Err(Failure::usage("a scoring leaves no receipt")
+            .hint("`--method generate` does; without --receipt it runs"));
+    }
+    let mut ready = begun.ready()?;
+    let stop = ready.interrupt.stop();
+    let outcome = decide(&ready.local, &ready.input, &labels, method, &stop);
+    let decision = match outcome.map_err(|error| ready.failed(error))? {
+        Outcome::Done(decision) => decision,
+        Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
+    };
+    if ready.json {
+        let body = body(&ready.local, &decision);
+        envelope::print(&mut ready.screen, "decide", body)?;
+    } else {
+        let nothing = labels.nothing().map_or("", |label| label.name.as_str());
+        ready.screen.answer(decision.label.as_deref().unwrap_or(nothing))?;
+    }
+    for score in &decision.scores {
+        let name = score.label.as_deref().unwrap_or("(nothing)");
+        ready.screen.detail(&format!("{:.6} {name}", score.probability));
+    }
+    if let Some(reply) = &decision.reply {
+        ready.remarks(reply);
+        ready.record(reply).map_err(Failure::told)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn body<'a>(local: &Local, decision: &'a Decision) -> Body<'a> {
+    let row = |score: &'a recinto_tasks::Scored| Row {
+        label: score.label.as_deref(),
+        probability: score.probability,
+        logprob: score.logprob,
+    };
+    Body {
+        asked: Asked::of(local),
+        label: decision.label.as_deref(),
+        method: decision.method.name(),
+        scores: decision.scores.iter().map(row).collect(),
+        mass: decision.mass,
+        account: match &decision.reply {
+            Some(reply) => Account::Reply(Box::new(Made::of(reply))),
+            None => Account::Scores { usage: decision.usage },
+        },
+    }
+}
+
+/// `LABEL` or `LABEL=DESCRIPTION`.
+fn split(text: &str) -> Label {
+    match text.split_once('=') {
+        Some((name, description)) => Label::new(name.trim()).described(description.trim()),
+        None => Label::new(text.trim()),
+    }
+}
+
+/// The labels of a file.
+fn read(path: &Path, text: &str) -> Result<Vec<Label>, Failure> {
+    let place = path.display();
+    if path.extension().is_none_or(|extension| extension != "json") {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        return Ok(lines.map(split).collect());
+    }
+    let wrong = || Failure::usage(format!("{place}: a list of texts, or an object of texts"));
+    let value: Value = serde_json::from_str(text).map_err(|fault| {
+        let (line, column) = (fault.line(), fault.column());
+        Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
+    })?;
+    let named = |name: &str, description: &Value| {
+        description.as_str().map(|text| Label::new(name).described(text))
+    };
+    let labels: Option<Vec<Label>> = match &value {
+        Value::Array(names) => names.iter().map(|name| name.as_str().map(Label::new)).collect(),
+        Value::Object(labels) => labels.iter().map(|(name, text)| named(name, text)).collect(),
+        _ => None,
+    };
+    labels.ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_files() {
+        let plain = |names: &[&str]| names.iter().map(|name| Label::new(*name)).collect::<Vec<_>>();
+        let told = vec![Label::new("año").described("de un cobro = fecha"), Label::new("otro")];
+        let cases = [
+            ("lines", "l.txt", "uno\n\n  dos \r\n", Some(plain(&["uno", "dos"]))),
+            ("described", "l", "año = de un cobro = fecha\notro", Some(told)),
+            ("a list", "l.json", r#"["a=b", "ñ"]"#, Some(plain(&["a=b", "ñ"]))),
+            (
+                "an object",
+                "l.json",
+                r#"{"a": "b"}"#,
+                Some(vec![Label::new("a").described("b")]),
+            ),
+            ("numbers", "l.json", "[1]", None),
+            ("a text", "l.json", "\"a\"", None),
+            ("no JSON", "l.json", "a\nb", None),
+        ];
+        for (name, path, text, want) in cases {
+            assert_eq!(read(Path::new(path), text).ok(), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `recinto extract`: a value of a JSON Schema.
+
+use std::path::PathBuf;
+
+use recinto_tasks::{Outcome, extract};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    envelope,
+    exit::Exit,
+    failure::Failure,
+    task::{Asked, Made, TaskArgs},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  recinto extract -f invoice.txt --schema invoice.schema.json
+  recinto extract - --schema person.json --json < mail.txt
+  recinto extract \"Ana, 34 años, de Ávila\" --schema person.json --instructions \"Ages are years.\"
+
+The answer is valid by the schema (JSON Schema, draft 2020-12), or there is none. What of the draft
+can be kept is in docs/json-schema.md; the rest is refused by name.";
+
+/// Extract a value that is valid by a JSON Schema
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The schema
+    #[arg(long, value_name = "FILE")]
+    schema: PathBuf,
+
+    #[command(flatten)]
+    task: TaskArgs,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    asked: Asked,
+    value: &'a Value,
+    #[serde(flatten)]
+    made: Made<'a>,
+}
+
+pub fn run(args: Args) -> Result<Exit, Failure> {
+    let begun = args.task.begin(&[Some(&args.schema)])?;
+    let schema = begun.file(&args.schema)?;
+    let schema: Value = serde_json::from_str(&schema).map_err(|fault| {
+        let (line, column) = (fault.line(), fault.column());
+        let place = args.schema.display();
+        Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
+    })?;
+    let mut ready = begun.ready()?;
+    let stop = ready.interrupt.stop();
+    let outcome = extract(&ready.local, &ready.input, &schema, &stop);
+    let answer = match outcome.map_err(|error| ready.failed(error))? {
+        Outcome::Done(answer) => answer,
+        Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
+    };
+    if ready.json {
+        let asked = Asked::of(&ready.local);
+        let body = Body { asked, value: &answer.value, made: Made::of(&answer.reply) };
+        envelope::print(&mut ready.screen, "extract", body)?;
+    } else {
+        // As the model wrote it: numbers keep their digits.
+        ready.screen.answer(&answer.reply.text)?;
+    }
+    ready.remarks(&answer.reply);
+    ready.record(&answer.reply).map_err(Failure::told)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,196 @@
+//! What the commands with a typed answer share: their flags, their beginning and their envelope.
+
+use std::path::Path;
+
+use recinto_chat::Role;
+use recinto_engine::{Digests, Options, Times, Usage};
+use recinto_os::WipedText;
+use recinto_provider::{Local, Provider, Reply, Settings};
+use recinto_tasks::{Incomplete, Input, WORDING};
+use serde::Serialize;
+
+use crate::{
+    envelope::Engine,
+    failure::Failure,
+    input::{self, Reading, TextArgs},
+    interrupt::Interrupt,
+    open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
+    options::AnswerArgs,
+    screen::Screen,
+};
+
+/// Flags of every such command.
+#[derive(clap::Args, Debug)]
+pub struct TaskArgs {
+    #[command(flatten)]
+    pub text: TextArgs,
+    #[command(flatten)]
+    receipt: ReceiptArgs,
+    #[command(flatten)]
+    answer: AnswerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// A task whose flags are in order; nothing is opened yet.
+pub struct Begun<'a> {
+    args: &'a TaskArgs,
+    settings: Settings,
+    receipts: Receipts,
+    pub interrupt: Interrupt,
+    pub screen: Screen,
+    pub how: Reading,
+}
+
+/// A task with its text and its model.
+pub struct Ready {
+    pub local: Local,
+    pub input: Input,
+    pub interrupt: Interrupt,
+    pub screen: Screen,
+    pub json: bool,
+    receipts: Receipts,
+}
+
+impl TaskArgs {
+    /// Whether a receipt is asked for.
+    pub fn wants_receipt(&self) -> bool {
+        self.receipt.receipt.is_some()
+    }
+
+    /// Refuses what can be refused at once; `others` are the files that the command reads besides.
+    pub fn begin(&self, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
+        let interrupt = Interrupt::listen()?;
+        let screen = Screen::new(self.output.quiet, self.output.verbose)?;
+        let settings = self.model.settings()?;
+        self.answer.options(&settings, Options::default())?;
+        settings.model()?;
+        let mut read = vec![self.text.file.as_deref(), self.answer.system_file.as_deref()];
+        read.extend(others);
+        let receipts = self.receipt.target(&settings, &read)?;
+        let how = Reading { encoding: self.text.encoding, lock: self.model.lock_memory };
+        Ok(Begun { args: self, settings, receipts, interrupt, screen, how })
+    }
+}
+
+impl Begun<'_> {
+    /// A file that the command reads besides its text.
+    pub fn file(&self, path: &Path) -> Result<WipedText, Failure> {
+        if path == Path::new("-") && self.args.text.text.is_none() && self.args.text.file.is_none()
+        {
+            return Err(Failure::usage("stdin is asked for twice").hint("one `-` reads all of it"));
+        }
+        input::file(path, self.how, &self.interrupt)
+    }
+
+    /// Reads the text and opens the model.
+    pub fn ready(self) -> Result<Ready, Failure> {
+        let args = self.args;
+        let instructions = args.answer.system(self.how, &self.interrupt)?;
+        let text = args.text.read(self.how.lock, &self.interrupt)?;
+        #[cfg(debug_assertions)]
+        crate::fault::trip(&text);
+        let message = input::message(Role::User, &text, self.how.lock)?;
+        drop(text);
+        let local = args.model.open_for(&self.settings, args.answer.session(&self.settings))?;
+        let input = Input {
+            text: message,
+            instructions: instructions.map(|words| words.to_string()),
+            options: args.answer.options(&self.settings, local.options())?,
+            data_labels: args.answer.data_label.clone(),
+        };
+        open::introduce(&self.screen, &local, &local.model().facts());
+        let Begun { screen, interrupt, receipts, .. } = self;
+        Ok(Ready { local, input, interrupt, screen, json: args.output.json, receipts })
+    }
+}
+
+impl Ready {
+    /// Says where a prompt did not fit.
+    pub fn failed(&self, error: recinto_tasks::Error) -> Failure {
+        Failure::from(error).with_room(self.local.model().facts().context)
+    }
+
+    /// Ends a command whose answer is no value; what ran is on record all the same.
+    pub fn incomplete(&self, incomplete: &Incomplete) -> Failure {
+        match self.record(&incomplete.reply) {
+            Ok(()) => incomplete.error().into(),
+            Err(failure) => failure,
+        }
+    }
+
+    /// Writes the receipt of `reply`, where one is asked for.
+    pub fn record(&self, reply: &Reply) -> Result<(), Failure> {
+        match reply.local() {
+            Some(made) => self.receipts.write(made),
+            None => Ok(()),
+        }
+    }
+
+    /// Says what a reader should know, where no envelope says it.
+    pub fn remarks(&self, reply: &Reply) {
+        if !self.json {
+            reply.notes.iter().for_each(|note| self.screen.note(note));
+        }
+        let (usage, finish) = (reply.usage, reply.finish.name());
+        self.screen.detail(&format!(
+            "prompt {} tokens ({} cached), answer {}, ended by {finish}",
+            usage.prompt_tokens, usage.cached_tokens, usage.output_tokens
+        ));
+    }
+}
+
+/// Who was asked, and how.
+#[derive(Serialize)]
+pub struct Asked {
+    provider: &'static str,
+    model: String,
+    /// The version of the words around the text.
+    wording: u32,
+    engine: Engine,
+    /// What should be known of the model's files.
+    warnings: Vec<String>,
+}
+
+impl Asked {
+    pub fn of(local: &Local) -> Asked {
+        let identity = local.identity();
+        let provider = identity.provider.name();
+        let engine = Engine::of(&local.model().facts());
+        let (model, warnings) = (identity.model.clone(), identity.warnings.clone());
+        Asked { provider, model, wording: WORDING, engine, warnings }
+    }
+}
+
+/// What made a reply; its text stands elsewhere in the envelope.
+#[derive(Serialize)]
+pub struct Made<'a> {
+    reasoning: &'a str,
+    finish: &'static str,
+    usage: Usage,
+    options: &'a Options,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    logprobs: &'a [recinto_engine::TokenScore],
+    notes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digests: Option<&'a Digests>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
+}
+
+impl<'a> Made<'a> {
+    pub fn of(reply: &'a Reply) -> Made<'a> {
+        Made {
+            reasoning: &reply.reasoning,
+            finish: reply.finish.name(),
+            usage: reply.usage,
+            options: &reply.options,
+            logprobs: &reply.logprobs,
+            notes: &reply.notes,
+            digests: reply.local().map(|made| &made.digests),
+            times: reply.local().map(|made| made.times),
+        }
+    }
+}

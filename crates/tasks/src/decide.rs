@@ -1,0 +1,126 @@
+//! One of some labels, or nothing.
+
+use recinto_engine::{Stop, Usage};
+use recinto_provider::{Provider, Reply, Shape};
+
+use crate::{
+    error::{Error, Kind},
+    input::Input,
+    labels::Labels,
+    outcome::{self, Outcome},
+    wording,
+};
+
+/// How a label is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// The model writes one of the labels and can write nothing else.
+    #[default]
+    Generate,
+    /// Every label is read as the whole answer, and the likeliest is taken.
+    Score,
+}
+
+impl Method {
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Generate => "generate",
+            Method::Score => "score",
+        }
+    }
+}
+
+/// How likely one of the answers is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// The label; `None` is nothing.
+    pub label: Option<String>,
+    /// Among all that can be answered: they add up to 1.
+    pub probability: f64,
+    /// Natural logarithm of the probability of its tokens and an end after them.
+    pub logprob: f64,
+}
+
+/// What was decided.
+pub struct Decision {
+    /// The label; `None` where none fits.
+    pub label: Option<String>,
+    /// How it was found.
+    pub method: Method,
+    /// The labels, sorted, and nothing last; empty for [`Method::Generate`].
+    pub scores: Vec<Scored>,
+    /// The probability that the model answers with any of them, by [`Method::Score`].
+    pub mass: Option<f64>,
+    /// Tokens.
+    pub usage: Usage,
+    /// The reply, by [`Method::Generate`].
+    pub reply: Option<Reply>,
+}
+
+impl std::fmt::Debug for Decision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Decision");
+        shown.field("label", &self.label).field("method", &self.method);
+        shown.field("scores", &self.scores).field("mass", &self.mass).finish_non_exhaustive()
+    }
+}
+
+/// Decides which of `labels` fits `input`. Labels are shown and read in one order, whatever the
+/// order in which they were given. A scored label is never cut; of two that are equally likely the
+/// first of that order is taken.
+///
+/// # Errors
+///
+/// [`Kind::Unable`] where the provider cannot; whatever it meets otherwise.
+pub fn decide(
+    provider: &dyn Provider,
+    input: &Input,
+    labels: &Labels,
+    method: Method,
+    stop: &Stop,
+) -> Result<Outcome<Decision>, Error> {
+    let system = wording::decide(input, labels);
+    let able = provider.abilities();
+    match method {
+        Method::Generate => {
+            outcome::needs(provider, able.schemas, "keep an answer to labels")?;
+            let turn = input.turn(system, Some(Shape::Labels(labels.names())));
+            outcome::ask(provider, &turn, stop)?.then(|reply| {
+                let decided = labels.decided(&reply.text);
+                let label = decided.ok_or_else(|| outcome::unkept(provider))?;
+                let usage = reply.usage;
+                let (scores, mass) = (Vec::new(), None);
+                Ok(Decision { label, method, scores, mass, usage, reply: Some(reply) })
+            })
+        }
+        Method::Score => {
+            outcome::needs(provider, able.scores, "tell the probabilities of labels")?;
+            let names = labels.names();
+            let scores = provider.score(&input.turn(system, None), &names, stop)?;
+            if scores.labels.len() != names.len() {
+                return Err(outcome::unkept(provider));
+            }
+            let (mass, usage) = (Some(scores.mass), scores.usage);
+            let scores: Vec<Scored> = names
+                .iter()
+                .zip(&scores.labels)
+                .map(|(name, score)| Scored {
+                    label: labels.decided(name).flatten(),
+                    probability: score.probability,
+                    logprob: score.logprob,
+                })
+                .collect();
+            let best = scores.iter().reduce(|best, next| match next.logprob > best.logprob {
+                true => next,
+                false => best,
+            });
+            let best = best.filter(|best| best.logprob.is_finite()).ok_or_else(|| {
+                let what = "the model gives none of the labels a probability";
+                Error::new(Kind::Unkept, what)
+            })?;
+            let label = best.label.clone();
+            Ok(Outcome::Done(Decision { label, method, scores, mass, usage, reply: None }))
+        }
+    }
+}
