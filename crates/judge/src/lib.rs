@@ -53,6 +53,7 @@ pub use form::{Bucket, Form, Size};
 pub use fraction::Fraction;
 pub use gate::Gate;
 pub use identity::{Identity, Model, Orders};
+pub use json::shown;
 pub use judge::{Judge, Judgement, Mode};
 pub use outcome::{Outcome, Reason, Unavailable};
 pub use question::{Ask, Choice, Question, Questions};
