@@ -39,6 +39,8 @@ commands! {
     Inspect => inspect,
     Tokenize => tokenize,
     Render => render,
+    Judge => judge,
+    Gate => gate,
     Lock => lock,
     Arch => arch,
     Bench => bench,

@@ -4,7 +4,9 @@
 
 use std::io;
 
+use recinto_backends::Kind as BackendKind;
 use recinto_engine::Kind as EngineKind;
+use recinto_judge::Kind as JudgeKind;
 use recinto_provider::{Finish, Kind as ProviderKind};
 use recinto_store::Kind as NameKind;
 use recinto_tasks::Kind as TaskKind;
@@ -90,6 +92,17 @@ impl Failure {
     /// A check says no.
     pub fn no(text: impl Into<String>) -> Failure {
         Failure::of_kind(Exit::No, "check", text)
+    }
+
+    /// An artefact that is bound to something else than what would use it.
+    pub fn bound(text: impl Into<String>) -> Failure {
+        Failure::of_kind(Exit::Failed, "mismatch", text)
+    }
+
+    /// The same with the place before the text.
+    pub fn at(mut self, place: &str) -> Failure {
+        self.text = self.text.map(|text| format!("{}: {text}", screen::escaped(place)));
+        self
     }
 
     /// The reader of stdout is gone: it has what it wanted.
@@ -283,6 +296,28 @@ impl From<recinto_tokenizer::Error> for Failure {
 impl From<recinto_arch::Error> for Failure {
     fn from(error: recinto_arch::Error) -> Failure {
         Failure::of_kind(Exit::Failed, "architecture", error.to_string())
+    }
+}
+
+impl From<recinto_judge::Error> for Failure {
+    fn from(error: recinto_judge::Error) -> Failure {
+        let text = error.to_string();
+        match error.kind() {
+            JudgeKind::OtherModel => Failure::bound(text),
+            JudgeKind::NotDetermined => Failure::no(text),
+            JudgeKind::Picture => Failure::running(text),
+            _ => Failure::usage(text),
+        }
+    }
+}
+
+impl From<recinto_backends::Error> for Failure {
+    fn from(error: recinto_backends::Error) -> Failure {
+        let text = error.to_string();
+        match error.kind() {
+            BackendKind::Engine(kind) => of_engine(kind, text),
+            _ => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Write},
     os::{
         fd::AsFd,
         unix::fs::{MetadataExt, OpenOptionsExt},
@@ -133,6 +133,22 @@ fn place(path: &Path) -> Result<PathBuf, String> {
         }
     }
     Err("its links lead nowhere".into())
+}
+
+/// The bytes of a small file; refuses what is no regular file or has more than `most` of them.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let refuse = |why: &str| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    let meta = fs::metadata(path).map_err(|e| refuse(&e.to_string()))?;
+    if !meta.is_file() {
+        return Err(refuse("it is not a regular file"));
+    }
+    let mut out = Vec::new();
+    let file = File::open(path).map_err(|e| refuse(&e.to_string()))?;
+    file.take(most + 1).read_to_end(&mut out).map_err(|e| refuse(&e.to_string()))?;
+    if out.len() as u64 > most {
+        return Err(refuse(&format!("it has more than {most} bytes")));
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

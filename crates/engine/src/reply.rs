@@ -145,7 +145,7 @@ impl Model {
     }
 
     /// Whether the prompt itself opens the tag of a thought.
-    pub(crate) fn opens_thought(&self, prompt: &Prompt) -> bool {
+    pub fn opens_thought(&self, prompt: &Prompt) -> bool {
         // The template may do so; a message that ends in the tag's letters does not.
         let tail = prompt.text.trim_end();
         let data = prompt.content.iter().any(|range| range.end >= tail.len());

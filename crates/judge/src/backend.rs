@@ -100,4 +100,40 @@ pub trait Backend {
         state: &State,
         shown: &[Shown<'_>],
     ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable>;
+
+    /// Why the last call failed, in the backend's own words, for a log: what, and perhaps a line
+    /// with a hint. Never words of a state or a question.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<B: Backend + ?Sized> Backend for Box<B> {
+    fn model(&self) -> Model {
+        (**self).model()
+    }
+
+    fn reading(&self) -> String {
+        (**self).reading()
+    }
+
+    fn abilities(&self) -> Abilities {
+        (**self).abilities()
+    }
+
+    fn temperature(&self, form: Form, options: usize) -> f64 {
+        (**self).temperature(form, options)
+    }
+
+    fn read(
+        &mut self,
+        state: &State,
+        shown: &[Shown<'_>],
+    ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable> {
+        (**self).read(state, shown)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        (**self).trouble()
+    }
 }

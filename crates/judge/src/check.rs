@@ -227,6 +227,16 @@ impl fmt::Display for Finding {
     }
 }
 
+impl Finding {
+    /// The finding as an error: which question, what is wrong, what to do.
+    pub(crate) fn as_error(&self) -> crate::Error {
+        let what = self.to_string();
+        let what = what.lines().next().unwrap_or_default();
+        let what = what.split_once(": ").map_or(what, |(_, what)| what);
+        crate::Error::new(crate::Kind::Question, what).with_hint(self.check.hint)
+    }
+}
+
 /// All findings of all questions, in the order of the questions and then of the table.
 pub fn check(questions: &Questions, state: &State, readout: Readout) -> Vec<Finding> {
     let mut out = Vec::new();

@@ -207,6 +207,16 @@ impl Gate {
         &self.identity
     }
 
+    /// The digest of the calibration that was applied to what it was fitted on.
+    pub fn calibration(&self) -> Option<Digest> {
+        self.calibration
+    }
+
+    /// What an answer must have besides confidence.
+    pub fn demands(&self) -> &Demands {
+        &self.demands
+    }
+
     /// What is known about each cell.
     pub fn cells(&self) -> &BTreeMap<Cell, Finding> {
         &self.cells

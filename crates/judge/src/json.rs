@@ -59,6 +59,15 @@ pub(crate) fn text_of(value: &Value) -> String {
     out
 }
 
+/// A value as models read it: text as it stands, a map or a list as JSON without blanks, keys in
+/// their order.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,

@@ -50,6 +50,9 @@ pub struct Judge<B> {
 pub struct Judgement {
     /// Each id with its answer, or with why there is none; in the order of the questions.
     pub answers: Vec<(String, Result<Answer, Unavailable>)>,
+    /// Logits of each question in the declared order, averaged over orders and corrected, but
+    /// divided by nothing: what calibrations are fitted on. `None` where there is no answer.
+    pub logits: Vec<Option<Vec<f64>>>,
     /// Checks that found something, none of them an error.
     pub warnings: Vec<Finding>,
     /// Tokens of all readings.
@@ -131,6 +134,11 @@ impl<B: Backend> Judge<B> {
         Ok(self)
     }
 
+    /// The digest of the calibration in use.
+    pub fn calibration(&self) -> Option<Digest> {
+        self.calibration.as_ref().map(|(_, digest)| *digest)
+    }
+
     /// The backend.
     pub fn backend(&self) -> &B {
         &self.backend
@@ -146,9 +154,7 @@ impl<B: Backend> Judge<B> {
         let warnings = check(questions, state, abilities.readout);
         let is_error = |finding: &&Finding| finding.check.severity == Severity::Error;
         if let Some(finding) = warnings.iter().find(is_error) {
-            let (what, hint) = (finding.to_string(), finding.check.hint);
-            let what = what.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            return Err(Error::new(Kind::Question, what).with_hint(hint));
+            return Err(finding.as_error());
         }
         let mut open: Vec<Open> = Vec::with_capacity(questions.len());
         for (_, question) in questions.iter() {
@@ -166,12 +172,16 @@ impl<B: Backend> Judge<B> {
             .flat_map(|open| &open.facts)
             .fold(Usage::default(), |sum, reading| sum.plus(reading.usage));
         let state = state.digest();
-        let answers = questions
-            .iter()
-            .zip(open)
-            .map(|((id, question), open)| (id.to_owned(), self.answer(question, state, open)))
-            .collect();
-        Ok(Judgement { answers, warnings, usage })
+        let (mut answers, mut logits) = (Vec::with_capacity(open.len()), Vec::new());
+        for ((id, question), open) in questions.iter().zip(open) {
+            let (answer, raw) = match self.answer(question, state, open) {
+                Ok((answer, raw)) => (Ok(answer), Some(raw)),
+                Err(why) => (Err(why), None),
+            };
+            answers.push((id.to_owned(), answer));
+            logits.push(raw);
+        }
+        Ok(Judgement { answers, logits, warnings, usage })
     }
 
     /// Reads rounds of orders until every question has enough of them.
@@ -205,7 +215,7 @@ impl<B: Backend> Judge<B> {
         question: &Question,
         state: Digest,
         open: Open,
-    ) -> Result<Answer, Unavailable> {
+    ) -> Result<(Answer, Vec<f64>), Unavailable> {
         if let Some(why) = open.failed {
             return Err(why);
         }
@@ -243,7 +253,7 @@ impl<B: Backend> Judge<B> {
             order: (order.readings > 1).then_some(order),
             truncation: truncation(&open.facts),
         };
-        Answer::new(question, &p, facts)
+        Ok((Answer::new(question, &p, facts)?, logits))
     }
 
     /// Probabilities, the calibration that made them, and its temperature.

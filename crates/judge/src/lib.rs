@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod among;
 mod answer;
 mod artefact;
 mod backend;
@@ -40,11 +41,13 @@ pub mod metrics;
 mod outcome;
 pub mod question;
 pub mod readout;
+mod record;
 pub mod report;
 pub mod rows;
 mod state;
 pub mod tournament;
 
+pub use among::{Among, Rounds};
 pub use answer::{Answer, Facts, Share, Truncation, Value};
 pub use artefact::{Artefact, Calibration, Entry, Figures, SCHEMA, Settings, Skipped};
 pub use backend::{Abilities, Backend, Evidence, Mock, Reading, Shown, Usage};
@@ -53,9 +56,11 @@ pub use form::{Bucket, Form, Size};
 pub use fraction::Fraction;
 pub use gate::Gate;
 pub use identity::{Identity, Model, Orders};
+pub use json::shown;
 pub use judge::{Judge, Judgement, Mode};
 pub use outcome::{Outcome, Reason, Unavailable};
 pub use question::{Ask, Choice, Question, Questions};
+pub use record::Record;
 pub use report::Report;
 pub use rows::{Row, Scored, Trial};
 pub use state::State;

@@ -104,6 +104,15 @@ pub enum Reason {
         /// Orders that were read.
         readings: u64,
     },
+    /// The options met in rounds; a gate's promise is about those that are asked at once.
+    Rounds {
+        /// Options of the question.
+        options: u64,
+        /// Rounds.
+        rounds: u64,
+    },
+    /// There is no gate that could let it pass.
+    NoGate,
     /// More than one option, or none, stays possible.
     Set {
         /// How many stay possible.
@@ -123,6 +132,13 @@ impl fmt::Display for Reason {
             Reason::OrderSensitive { flips, readings } => {
                 write!(f, "{flips} of {readings} orders of the options gave another answer")
             }
+            Reason::Rounds { options, rounds } => {
+                write!(
+                    f,
+                    "{options} options met in {rounds} rounds, and no gate is fitted for that"
+                )
+            }
+            Reason::NoGate => f.write_str("no gate was given"),
             Reason::Set { options } => write!(f, "{options} options stay possible"),
         }
     }

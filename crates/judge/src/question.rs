@@ -3,6 +3,7 @@
 //! Reading settles the form: types, keys, doubles. Whether a question makes sense is for
 //! [`crate::check`].
 
+mod toml;
 mod wire;
 
 use recinto_receipt::{Digest, sha256};

@@ -9,6 +9,7 @@ mod defaults;
 mod env_file;
 mod error;
 mod held;
+mod judging;
 mod local;
 pub mod lock;
 mod name;
@@ -34,6 +35,7 @@ pub use config::{
 };
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
+pub use judging::Reader;
 pub use local::{Local, gguf_files};
 pub use lock::{Lock, LockFile};
 pub use name::Name;

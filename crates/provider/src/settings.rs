@@ -16,7 +16,7 @@ pub(crate) use look::variables;
 pub use source::{Setting, Source};
 
 use crate::{
-    ConfigFile, EnvFile, LockFile, Name,
+    ConfigFile, EnvFile, LockFile, Name, Reader,
     config::{self, At, Entry, OptionSetting},
     error::{Error, Kind},
     lock::NONE,
@@ -132,6 +132,21 @@ settings! {
         short: Some('m'), value: "NAME", example: "\"./model.gguf\"",
         default: Fallback::Nothing, about: "The model: a path to a .gguf file, a name of an Ollama store or of the Hugging Face \
                 cache (`recinto models` lists them)",
+    }
+    /// Who reads a judge's questions; see [`Settings::reader`].
+    judge_provider: Reader {
+        read: Reader::from_name, show: |reader| reader.to_string(), paths: Paths::No,
+        short: None, value: "NAME", example: "\"gguf\"",
+        default: Fallback::Value("gguf"),
+        about: "Who reads a judge's questions: gguf (any causal model, by letters), laya (its \
+                encoder), hosted (a service), mock (no model)",
+    }
+    /// The judge's own model; see [`Settings::judge_model`].
+    judge_model: String {
+        read: values::text, show: |name| name.clone(), paths: Paths::Name,
+        short: None, value: "NAME", example: "\"./judge.gguf\"",
+        default: Fallback::Words("the model"),
+        about: "The model that reads a judge's questions",
     }
     /// A folder with more architectures.
     arch_dir: PathBuf {

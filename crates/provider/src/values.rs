@@ -57,7 +57,7 @@ pub(crate) fn kv(text: &str) -> Result<KvType, Error> {
 }
 
 /// One of a few words.
-fn word<T: Copy>(
+pub(crate) fn word<T: Copy>(
     text: &str,
     all: impl Iterator<Item = T>,
     name: impl Fn(T) -> &'static str,

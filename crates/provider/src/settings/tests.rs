@@ -67,6 +67,8 @@ fn other(key: &Key) -> &'static str {
     match key.name {
         "provider" => "local",
         "model" => "/año/m.gguf",
+        "judge_provider" => "mock",
+        "judge_model" => "/año/juez.gguf",
         "arch_dir" => "/archs",
         "threads" => "3",
         "level" => "portable",
@@ -159,10 +161,18 @@ fn values_arrive_with_their_types() {
     let verify = Setting { value: Verify::Always, source: at("RECINTO_VERIFY") };
     assert_eq!(found.verify, Some(verify));
     assert_eq!(found.session(Some(7)), SessionOptions { context: Some(7), kv: KvType::Q8_0 });
+    assert_eq!((found.reader(), found.judge_model().unwrap()), (Reader::Mock, "/año/juez.gguf"));
+    assert_eq!(found.for_judge().model().unwrap().value, "/año/juez.gguf");
+    let plain = Machine::new().variable("RECINTO_MODEL", "/m.gguf").settings();
+    assert_eq!((plain.reader(), plain.judge_model().unwrap()), (Reader::Gguf, "/m.gguf"));
+    assert_eq!(plain.for_judge(), plain);
+    let none = Machine::new().settings().judge_model().unwrap_err().to_string();
+    assert!(none.contains("\nRECINTO_JUDGE_PROVIDER=gguf\nRECINTO_JUDGE_MODEL=/"), "{none}");
     // Defaults said in words are those of the engine.
     let shown = |name: &str| KEYS.iter().find(|key| key.name == name).unwrap().default.value();
     assert_eq!(shown("pin"), Some(Pin::default().name()));
     assert_eq!(shown("verify"), Some(Verify::default().name()));
+    assert_eq!(shown("judge_provider"), Some(Reader::default().name()));
     assert_eq!(shown("kv"), Some(KvType::default().name()));
     assert_eq!(shown("provider"), Some(Machine::new().settings().provider().name()));
 }
@@ -359,7 +369,7 @@ fn faults_of_variables() {
     // What is for tests and scripts is let through.
     Machine::new().variable("RECINTO_TEST_MODELS", "/x").variable("RECINTO_BLESS", "1").settings();
     // A long value may be a key: it is not repeated. Paths, names and lists can be any text.
-    let free = ["model", "arch_dir", "lock", "licenses", "egress_log", "egress_key"];
+    let free = ["model", "judge_model", "arch_dir", "lock", "licenses", "egress_log", "egress_key"];
     for key in KEYS.iter().filter(|key| !free.contains(&key.name)) {
         let secret = "sk-ant-0123456789-canary";
         let text = Machine::new().variable(key.variable, secret).refusal(key.name);

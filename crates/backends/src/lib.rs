@@ -1,0 +1,8 @@
+//! Models of this process that read a judge's questions: each is a [`recinto_judge::Backend`].
+#![forbid(unsafe_code)]
+
+mod causal;
+mod error;
+
+pub use causal::{Causal, Fed};
+pub use error::{Error, Kind};

@@ -1,0 +1,139 @@
+//! Labelled records read by a judge: rows to calibrate on, answers to fit a gate on.
+
+use std::path::{Path, PathBuf};
+
+use recinto_judge::{Answer, Backend, Judge, Questions, Record, Row, Unavailable};
+
+use super::{judged::likeliest, lines::Lines};
+use crate::{exit::Exit, failure::Failure, interrupt::Interrupt, screen::Screen};
+
+/// Bad lines that are named before the rest is only counted.
+const NAMED: usize = 10;
+
+/// Labelled records.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Data")]
+pub struct DataArgs {
+    /// Labelled records, one JSON map a line: {"state": …, "labels": {"ID": ANSWER}}, and where
+    /// wanted "group", "id" and "questions" of its own
+    #[arg(long, value_name = "FILE")]
+    pub data: PathBuf,
+}
+
+/// What a judge said to labelled records.
+#[derive(Default)]
+pub struct Labelled {
+    /// Logits and what is right.
+    pub rows: Vec<Row>,
+    /// Answers, and whether each is right.
+    pub answers: Vec<(Answer, bool)>,
+    /// Labelled questions without an answer.
+    pub unavailable: u64,
+}
+
+/// The questions of a record and the place of the right option of each.
+fn labelled(
+    record: &Record,
+    questions: Option<&Questions>,
+) -> Result<(Questions, Vec<usize>), String> {
+    let all = record.questions.as_ref().or(questions);
+    let all = all.ok_or("no questions: give -Q, or `questions` in the record")?;
+    let (mut asked, mut places) = (Questions::new(), Vec::new());
+    if record.labels.is_empty() {
+        return Err("no labels".into());
+    }
+    for (at, (id, label)) in record.labels.iter().enumerate() {
+        let question = all.iter().find(|(other, _)| other == id).map(|(_, question)| question);
+        let question = question.ok_or(format!("label {} is of no question", at + 1))?;
+        let place = question.place_of(label).map_err(|e| {
+            let hint = e.hint().unwrap_or_default();
+            format!("label {}: {} ({hint})", at + 1, e.what())
+        })?;
+        places.push(place);
+        asked = asked.with(id, question.clone()).ok_or("a blank id of a question")?;
+    }
+    Ok((asked, places))
+}
+
+/// Checks every line before anything is computed: labels that are lost would bend what is fitted.
+pub fn check(data: &Path, questions: Option<&Questions>) -> Result<u64, Failure> {
+    if data == Path::new("-") {
+        return Err(Failure::usage("--data must be a file: it is read twice"));
+    }
+    let (mut lines, mut count, mut bad) = (Lines::open(data)?, 0, Vec::new());
+    while let Some((number, record)) = lines.next()? {
+        count += 1;
+        if let Err(why) = record.and_then(|record| labelled(&record, questions).map(drop)) {
+            bad.push(format!("line {number}: {why}"));
+        }
+    }
+    let place = data.display();
+    if count == 0 {
+        return Err(Failure::usage(format!("{place}: no record")));
+    }
+    if bad.is_empty() {
+        return Ok(count);
+    }
+    let more = bad.len().saturating_sub(NAMED);
+    bad.truncate(NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let what = format!("{place}: {}{more}", bad.join("; "));
+    Err(Failure::usage(what).hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}"))
+}
+
+/// Asks the labelled questions of every record.
+pub fn read(
+    data: &Path,
+    questions: Option<&Questions>,
+    judge: &mut Judge<Box<dyn Backend>>,
+    screen: &Screen,
+    interrupt: &Interrupt,
+) -> Result<Labelled, Failure> {
+    let (mut lines, mut out) = (Lines::open(data)?, Labelled::default());
+    let mut count = 0;
+    while let Some((number, record)) = lines.next()? {
+        let changed = || Failure::running(format!("{}: line {number} changed", data.display()));
+        let record = record.map_err(|_| changed())?;
+        let (asked, places) = labelled(&record, questions).map_err(|_| changed())?;
+        let judgement = judge.judge(&record.state, &asked).map_err(|e| {
+            Failure::from(e).at(&format!("{}: line {number}", data.display()))
+        })?;
+        if interrupt.is_set() {
+            return Err(Failure::silent(Exit::Interrupted));
+        }
+        let found = judgement.answers.into_iter().zip(judgement.logits).zip(places);
+        for (((_, answer), logits), place) in found {
+            match (answer, logits) {
+                (Ok(answer), Some(logits)) => {
+                    let row = Row::new(answer.form(), logits, place)?;
+                    out.rows.push(row.in_group(record.group_number()));
+                    let right = likeliest(&answer) == Some(place);
+                    out.answers.push((answer, right));
+                }
+                (Err(Unavailable::Failed), _) => return Err(failed(judge)),
+                _ => out.unavailable += 1,
+            }
+        }
+        count += 1;
+        if count % 100 == 0 {
+            screen.detail(&format!("{count} records read"));
+        }
+    }
+    if out.unavailable > 0 {
+        screen.note(&format!("{} labelled questions have no answer", out.unavailable));
+    }
+    if out.rows.is_empty() {
+        let what = format!("{}: no labelled question has an answer", data.display());
+        return Err(Failure::running(what));
+    }
+    Ok(out)
+}
+
+/// Why the backend failed: a fit on the rest would be about something else.
+pub fn failed(judge: &Judge<Box<dyn Backend>>) -> Failure {
+    let why = judge.backend().trouble().unwrap_or_else(|| "the backend failed".into());
+    match why.split_once("\nhint: ") {
+        Some((what, hint)) => Failure::running(what).hint(hint),
+        None => Failure::running(why),
+    }
+}

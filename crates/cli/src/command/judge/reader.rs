@@ -1,0 +1,185 @@
+//! Who reads: the backend that settings name, the way to read it, and the calibration.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use recinto_backends::Causal;
+use recinto_engine::SessionOptions;
+use recinto_judge::{
+    Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
+};
+use recinto_provider::{Reader, Settings};
+use serde::Serialize;
+
+use crate::{
+    failure::Failure,
+    interrupt::Interrupt,
+    open::{self, ModelArgs},
+    screen::Screen,
+    write,
+};
+
+/// The most bytes of an artefact.
+const LONGEST: u64 = 64 << 20;
+
+/// In which orders options are shown.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum Order {
+    /// Once, as declared
+    Declared,
+    /// As declared and reversed, averaged
+    #[default]
+    Two,
+    /// In all rotations, averaged
+    Cyclic,
+}
+
+impl From<Order> for Orders {
+    fn from(order: Order) -> Orders {
+        match order {
+            Order::Declared => Orders::Declared,
+            Order::Two => Orders::Two,
+            Order::Cyclic => Orders::Cyclic,
+        }
+    }
+}
+
+/// How it is read.
+#[derive(clap::Args, Debug, Default)]
+#[command(next_help_heading = "Reading")]
+pub struct ReaderArgs {
+    /// Orders that the options are shown in; more orders cancel a preference for places
+    #[arg(long, value_enum, default_value_t)]
+    orders: Order,
+
+    /// Divide out what the model answered to the inputs before, from the eighth on
+    #[arg(long)]
+    prior: bool,
+
+    /// The calibration, made by `recinto judge calibrate` for this very model
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Option<PathBuf>,
+
+    /// Most positions of state and question together
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    context: Option<usize>,
+
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// An opened judge.
+pub struct Opened {
+    pub judge: Judge<Box<dyn Backend>>,
+    pub who: Who,
+}
+
+/// Who reads, as envelopes say it.
+#[derive(Clone, Serialize)]
+pub struct Who {
+    provider: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    identity: Identity,
+    /// Digest of the identity: what calibrations and gates are bound to.
+    pub digest: String,
+    /// Digest of the calibration; null where there is none.
+    pub calibration: Option<String>,
+    /// What should be known of the model's files.
+    warnings: Vec<String>,
+}
+
+impl Who {
+    /// The reader and its model in a few words.
+    pub fn title(&self) -> String {
+        let model = self.model.as_deref().unwrap_or("no model");
+        format!("{} ({model}), {}", self.provider, self.identity.reading)
+    }
+}
+
+impl ReaderArgs {
+    /// The settings, with the judge's own model as the model.
+    pub fn settings(&self) -> Result<Settings, Failure> {
+        Ok(self.model.settings()?.for_judge())
+    }
+
+    /// Files that are read, none of which may be replaced.
+    pub fn files_read(&self, settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
+        let mut all = others.to_vec();
+        all.push(self.calibration.as_deref());
+        open::files_read(settings, &all)
+    }
+
+    /// Opens the backend that `settings` names; says on stderr what should be known of it.
+    pub fn open(
+        &self,
+        settings: &Settings,
+        screen: &Screen,
+        interrupt: &Interrupt,
+    ) -> Result<Opened, Failure> {
+        let calibration = match &self.calibration {
+            Some(path) => Some(artefact::<Calibration>(path)?),
+            None => None,
+        };
+        let (mut model, mut warnings) = (None, Vec::new());
+        let backend: Box<dyn Backend> = match settings.reader() {
+            Reader::Mock => Box::new(Mock::default()),
+            Reader::Gguf => {
+                settings.judge_model()?;
+                let session = SessionOptions { context: self.context, ..settings.session(None) };
+                let local = self.model.open_for(settings, session.clone())?;
+                open::introduce(screen, &local, &local.model().facts());
+                warnings = local.warnings().to_vec();
+                model = settings.model.as_ref().map(|setting| setting.value.clone());
+                Box::new(Causal::new(local.model(), &session, interrupt.stop())?)
+            }
+            other => return Err(absent(other)),
+        };
+        let prior = self.prior.then_some(debias::ALPHA);
+        let mode = Mode { orders: self.orders.into(), prior, ..Mode::default() };
+        let mut judge = Judge::new(backend, mode);
+        if let (Some(calibration), Some(path)) = (calibration, &self.calibration) {
+            let place = path.display().to_string();
+            judge = judge.calibrated(calibration).map_err(|e| Failure::from(e).at(&place))?;
+        }
+        let who = Who {
+            provider: settings.reader().name(),
+            model,
+            identity: judge.identity(),
+            digest: judge.identity().digest().to_string(),
+            calibration: judge.calibration().map(|digest| digest.to_string()),
+            warnings,
+        };
+        screen.detail(&format!("read by {}, identity {}", who.title(), who.digest));
+        Ok(Opened { judge, who })
+    }
+
+    /// The gate in `path`, refused unless it was fitted for `judge`.
+    pub fn gate(path: &Path, judge: &Judge<Box<dyn Backend>>) -> Result<Gate, Failure> {
+        let gate: Gate = artefact(path)?;
+        let place = path.display().to_string();
+        judge.identity().must_be(gate.identity(), "the gate").map_err(|e| {
+            Failure::from(e).at(&place)
+        })?;
+        if gate.calibration() != judge.calibration() {
+            let what = format!("{place}: the gate was fitted with another calibration");
+            return Err(Failure::bound(what).hint(match gate.calibration() {
+                Some(_) => "give --calibration as it was given to `recinto gate fit`",
+                None => "it was fitted without one; leave --calibration out, or fit it again",
+            }));
+        }
+        Ok(gate)
+    }
+}
+
+/// What this build has not.
+fn absent(reader: Reader) -> Failure {
+    let what = format!("judge provider `{reader}` is not in this build");
+    Failure::usage(what).hint("known here: gguf (any causal model), mock (no model)")
+}
+
+/// The artefact in a file.
+fn artefact<T: Artefact>(path: &Path) -> Result<T, Failure> {
+    let bytes = write::bytes(path, LONGEST)?;
+    T::from_bytes(&bytes).map_err(|e| Failure::from(e).at(&path.display().to_string()))
+}
