@@ -192,6 +192,7 @@ impl Batch {
     /// One pass: make room, run, commit.
     fn pass(&mut self, model: &Model, feeds: &mut [Feed<'_>], stop: &Stop) -> Result<(), Error> {
         let bound = &model.0.bound;
+        model.still_whole()?;
         self.make_room(feeds)?;
         let pieces = &self.pieces[..];
         let outcome = match pieces {

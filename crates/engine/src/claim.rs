@@ -1,10 +1,12 @@
 //! What is said of a model's parts by their digests, and what comes of it: a record, a refusal.
 
 use recinto_receipt::{Claimant, Digest, Part, Verdict};
+use recinto_weights::File;
 
 use crate::{
-    digest::Digests,
+    digest::{Digests, of_tokenizer},
     error::{Error, Kind},
+    open::Beside,
 };
 
 /// What somebody says a part of a model is. Nothing is computed from weights of which a claim does
@@ -43,8 +45,14 @@ impl Digests {
             Part::Tokenizer => Some(self.tokenizer),
             Part::Template => self.template,
             Part::Architecture => Some(self.architecture),
+            part => of_store(&self.beside, part),
         }
     }
+}
+
+/// The digest of a part that a store keeps.
+pub(crate) fn of_store(beside: &[Beside], part: Part) -> Option<Digest> {
+    beside.iter().find(|kept| kept.part == part).map(|kept| kept.digest)
 }
 
 /// Holds claims against what was `found` of their parts. `name` is the model's; a false claim of a
@@ -88,6 +96,21 @@ fn fault(claim: &Claim, there: Option<Digest>) -> String {
         Claimant::Caller => "the caller",
     };
     format!("{part} {}, and {who} says {}", shown(there), shown(claim.digest))
+}
+
+/// Holds claims of the tokenizer against the vocabulary of `file`, for who reads nothing else of a
+/// model; claims of other parts are not looked at. `name` is the model's.
+///
+/// # Errors
+///
+/// [`Kind::Mismatch`], with both digests.
+pub fn tokenizer_holds(name: &str, claims: &[Claim], file: &File) -> Result<(), Error> {
+    let mut claims = claims.iter().filter(|claim| claim.part == Part::Tokenizer).peekable();
+    if claims.peek().is_none() {
+        return Ok(());
+    }
+    let found = of_tokenizer(file);
+    judge(name, claims, |_| Some(found), false).map(drop)
 }
 
 /// What a reader of a reply should know about claims that were let pass.

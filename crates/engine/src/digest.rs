@@ -19,7 +19,10 @@ use recinto_receipt::{Digest, Hasher, Held, Origin, Shard, Verdict, of_files, sh
 use recinto_weights::File;
 use serde::Serialize;
 
-use crate::error::{Error, Kind};
+use crate::{
+    error::{Error, Kind},
+    open::Beside,
+};
 
 /// What ran, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +47,9 @@ pub struct Digests {
     /// The tokenizer: the entries of the model file whose keys begin with `tokenizer.`, chat
     /// templates apart, as they are stored, one after the other.
     pub tokenizer: Digest,
+    /// What the model's store keeps beside it; empty for a file that no store keeps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// What was said of these parts, and whether it is so.
     pub claims: Vec<Verdict>,
 }
@@ -273,7 +279,7 @@ impl Shared {
 }
 
 /// SHA-256 of the vocabulary's entries, as [`Digests::tokenizer`] says.
-fn of_tokenizer(file: &File) -> Digest {
+pub(crate) fn of_tokenizer(file: &File) -> Digest {
     let vocabulary =
         |key: &str| key.starts_with("tokenizer.") && !key.starts_with("tokenizer.chat_template");
     let mut hasher = Hasher::new();

@@ -24,10 +24,11 @@ use crate::{
     error::{Error, Kind, guarded},
     exec::Bound,
     need::{Need, mib_above},
-    open::{OpenOptions, Pin, TemplateSource, Verify},
+    open::{Beside, OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
     templates::Chosen,
+    watch::Watch,
 };
 
 /// An opened model: immutable, shareable, cheap to clone.
@@ -56,7 +57,9 @@ pub(crate) struct Inner {
     _ahead: Option<Ahead>,
     architecture: Digest,
     claims: Vec<Claim>,
+    beside: Vec<Beside>,
     allow_mismatch: bool,
+    watch: Watch,
     /// Whether every claim was found to hold.
     vouched: AtomicBool,
 }
@@ -172,7 +175,9 @@ impl Model {
             _ahead,
             architecture,
             claims: options.claims.clone(),
+            beside: options.beside.clone(),
             allow_mismatch: options.allow_mismatch,
+            watch: Watch::new(),
             vouched: AtomicBool::new(options.claims.is_empty()),
             bound,
         };
@@ -291,6 +296,7 @@ impl Model {
             Part::Tokenizer => Some(self.0.weights.of_tokenizer()),
             Part::Template => self.template().map(digest::of_text),
             Part::Architecture => Some(self.0.architecture),
+            part => claim::of_store(&self.0.beside, part),
         };
         claim::judge(&self.0.name, claims.iter(), found, self.0.allow_mismatch)
     }
@@ -304,6 +310,11 @@ impl Model {
         let what = format!("{} changed or was replaced while it was in use", self.0.path.display());
         Err(Error::new(Kind::Changed, what)
             .hint("start again, when nobody writes to it; `--pin memory` runs from a copy"))
+    }
+
+    /// The same now and then: before each pass over the weights, looked at where it is time.
+    pub(crate) fn still_whole(&self) -> Result<(), Error> {
+        if self.0.watch.due() { self.whole() } else { Ok(()) }
     }
 
     /// Whether `bytes` more fit in what this process may still use.
@@ -341,6 +352,7 @@ impl Model {
             engine: digest::of_engine()?,
             template: self.template().map(digest::of_text),
             tokenizer: self.0.weights.of_tokenizer(),
+            beside: self.0.beside.clone(),
             claims,
         };
         Ok((digests, weights.time))

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use recinto_kernels::Level;
+use recinto_receipt::{Digest, Part};
+
+use serde::Serialize;
 
 use crate::claim::Claim;
 use crate::session::SessionOptions;
@@ -34,6 +37,10 @@ pub struct OpenOptions {
     /// What the model's parts must be. With any claim no logits and no text come out before the
     /// digest of the weights is there and every claim holds.
     pub claims: Vec<Claim>,
+    /// What the model's store keeps beside it and whoever opens the model adds to requests:
+    /// instructions, parameters, example messages, each with its digest. Nothing is done with them
+    /// here but to hold claims against them.
+    pub beside: Vec<Beside>,
     /// Let a false claim of a store pass: replies then have a note, and receipts say so. No other
     /// claim is let pass.
     pub allow_mismatch: bool,
@@ -48,12 +55,27 @@ pub struct OpenOptions {
     pub template: Option<StoreTemplate>,
 }
 
+/// A part of a model that its store keeps, and no model file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Beside {
+    /// One of [`Part::OF_STORES`].
+    pub part: Part,
+    /// SHA-256 of the layer; of several of one kind, what [`recinto_receipt::of_files`] makes of
+    /// their digests.
+    pub digest: Digest,
+}
+
 /// A chat template that does not stand in the model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreTemplate {
     /// Text in the language of Go's `text/template`.
-    Go(String),
+    Go {
+        /// The text.
+        text: String,
+        /// What people call the store, and where it is; for errors.
+        store: String,
+    },
 }
 
 /// Where the chat template comes from that a model is asked through.

@@ -16,6 +16,9 @@ use crate::{
 /// Words with which a template asks for the date.
 const ASK_DATE: [&str; 3] = ["strftime_now", "currentDate", "yesterdayDate"];
 
+/// Words of templates that the option `thinking` reaches, in Jinja and in Go.
+const SWITCHES: [&str; 3] = ["enable_thinking", ".Think", ".IsThinkSet"];
+
 /// What is asked.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,18 +107,22 @@ impl Model {
         match (self.chat_template(), request.completion) {
             (Some(template), false) => {
                 let settings = render_options(request, options)?;
-                let mut rendered = template.render(&request.messages, &settings)?;
+                let fault = |error: Error| self.0.template.fault(error, self.path());
+                let rendered = template.render(&request.messages, &settings);
+                let mut rendered = rendered.map_err(|error| fault(error.into()))?;
                 prompt.text.push_str(&rendered.text);
                 prompt.content = std::mem::take(&mut rendered.content);
                 let said = request.messages.iter().any(|m| !m.content.trim().is_empty());
                 if said && prompt.content.is_empty() {
                     let what = "the model's chat template leaves every message out";
-                    return Err(Error::new(Kind::Template, what)
-                        .hint("completion mode continues the text without a template"));
+                    let error = Error::new(Kind::Template, what)
+                        .hint("completion mode continues the text without a template");
+                    return Err(fault(error));
                 }
             }
             (template, _) => completion(request, template.is_some(), &mut prompt)?,
         }
+        prompt.notes.extend(self.unheard(options, prompt.mode));
         self.encode(&mut prompt)?;
         if prompt.ids.is_empty() {
             return Err(Error::new(Kind::Request, "an empty prompt"));
@@ -124,6 +131,31 @@ impl Model {
             return Err(self.no_memory());
         }
         Ok(prompt)
+    }
+
+    /// Options on thinking that have no effect with this model's template, a sentence each.
+    fn unheard(&self, options: &Options, mode: Mode) -> Vec<String> {
+        let text = self.template().unwrap_or_default();
+        let switch = SWITCHES.iter().any(|word| text.contains(word));
+        let (chat, thinks) = (mode == Mode::Chat, self.thinks());
+        let ends = self.tokenizer().find("</think>").is_some();
+        // Not to think is what a model does that cannot.
+        let asked = options.thinking.is_some_and(|on| on || thinks);
+        let rows = [
+            ("thinking", asked && !(chat && switch), "no switch for it"),
+            (
+                "thinking_tokens",
+                options.thinking_tokens.is_some() && !(chat && thinks && ends),
+                "no token that ends a thought",
+            ),
+        ];
+        let why = |lacks: &str| match (chat, thinks || switch) {
+            (false, _) => "a text is continued without the chat template".to_owned(),
+            (true, false) => "the model's chat template has no place for thoughts".to_owned(),
+            (true, true) => format!("the model thinks, but has {lacks}"),
+        };
+        let unheard = rows.into_iter().filter(|row| row.1);
+        unheard.map(|row| format!("option `{}` has no effect: {}", row.0, why(row.2))).collect()
     }
 
     /// Fills in the ids; the beginning-of-text token stands first exactly once.

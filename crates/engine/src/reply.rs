@@ -140,7 +140,7 @@ impl Model {
 
 impl Model {
     /// Whether thoughts of this model stand between tags.
-    fn thinks(&self) -> bool {
+    pub(crate) fn thinks(&self) -> bool {
         self.template().is_some_and(|text| text.contains("</think>"))
     }
 

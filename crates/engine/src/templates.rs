@@ -1,11 +1,13 @@
 //! Which chat template a model is asked through: its store's, its file's, or none.
 
+use std::path::Path;
+
 use recinto_chat::Template;
 use recinto_tokenizer::Tokenizer;
 use recinto_weights::File;
 
 use crate::{
-    error::Error,
+    error::{Error, Kind},
     open::{StoreTemplate, TemplateSource},
 };
 
@@ -15,6 +17,8 @@ pub(crate) struct Chosen {
     /// Its source text.
     pub text: Option<String>,
     pub source: TemplateSource,
+    /// The store that keeps it.
+    pub store: Option<String>,
     /// Why the store's template is not the one in use, where it has one.
     pub refused: Option<String>,
 }
@@ -27,13 +31,14 @@ impl Chosen {
         stored: Option<&StoreTemplate>,
     ) -> Result<Chosen, Error> {
         let mut refused = None;
-        if let Some(StoreTemplate::Go(text)) = stored {
+        if let Some(StoreTemplate::Go { text, store }) = stored {
             match Template::from_go(text) {
                 Ok(template) => {
                     return Ok(Chosen {
                         template: Some(template),
                         text: Some(text.clone()),
                         source: TemplateSource::Store,
+                        store: Some(store.clone()),
                         refused,
                     });
                 }
@@ -55,6 +60,18 @@ impl Chosen {
             Some(_) => TemplateSource::File,
             None => TemplateSource::None,
         };
-        Ok(Chosen { template, text, source, refused })
+        Ok(Chosen { template, text, source, store: None, refused })
+    }
+
+    /// An error of the template in use, for whoever must know whose it is and how to go on. `file`
+    /// is the model's, which may have a template of its own.
+    pub fn fault(&self, error: Error, file: &Path) -> Error {
+        let (Kind::Template, Some(store)) = (error.kind(), &self.store) else { return error };
+        let what = format!("the chat template of the {store}: {}", error.what());
+        Error::new(Kind::Template, what).hint(format!(
+            "`--completion` goes without a template; by its path the file is asked through its \
+             own, if it has one: {}",
+            file.display()
+        ))
     }
 }

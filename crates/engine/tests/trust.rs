@@ -102,6 +102,44 @@ fn a_file_that_changes_during_a_reply_gives_none() {
     }
 }
 
+/// A reply does not go on to its end over a file that is no longer the one that was opened.
+#[test]
+fn a_reply_stops_soon_after_a_change() {
+    let changes: [Change<'_>; 3] = [
+        ("written to in place", &flip),
+        ("cut by a byte", &|path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        }),
+        ("replaced", &|path| {
+            let next = path.with_extension("otro");
+            fs::copy(path, &next).unwrap();
+            fs::rename(next, path).unwrap();
+        }),
+    ];
+    for (name, change) in changes {
+        let (_dir, path) = copy("llama-plain");
+        std::thread::sleep(STEP);
+        let model = Model::open(&path, &OpenOptions::default()).unwrap();
+        let whole = model.reply(&request(), &Stop::never(), &mut sink()).unwrap();
+        let mut session = model.session(&SessionOptions::default()).unwrap();
+        let mut pieces = 0;
+        let mut slow = |_: Piece<'_>| {
+            pieces += 1;
+            if pieces == 1 {
+                change(&path);
+                // Longer than what may pass between two looks.
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            ControlFlow::Continue(())
+        };
+        let error = session.reply(&request(), &Stop::never(), &mut slow).err().expect(name);
+        assert_eq!(*error.kind(), Kind::Changed, "{name}: {error}");
+        assert!(whole.usage.output_tokens > 8, "the reply would be longer");
+        assert!(pieces <= 2, "{name}: {pieces} pieces came after the change");
+    }
+}
+
 #[test]
 fn nothing_comes_out_of_weights_that_are_not_those_claimed() {
     let good = sha256(&fs::read(tiny("qwen2-plain")).unwrap());

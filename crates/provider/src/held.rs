@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use recinto_engine::{Claim, Claimant, Model, Verify};
-use recinto_store::Files;
+use recinto_store::{Files, Roots};
 
 use crate::{
     Error, Kind, Settings,
-    lock::{Entry, InForce},
+    lock::{self, Entry, InForce},
     trust,
 };
 
@@ -20,12 +20,31 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub fn of(settings: &Settings, name: &str, path: &Path) -> Result<Held, Error> {
+    /// What the lock of `settings` says of the model called `name`, which led to `files`.
+    pub fn of(
+        settings: &Settings,
+        name: &str,
+        files: &Files,
+        roots: &Roots,
+    ) -> Result<Held, Error> {
         let lock = InForce::find(settings)?;
-        let entry = lock.as_ref().and_then(|lock| lock.entry(name, path)).cloned();
+        let found = lock.as_ref().and_then(|lock| lock.entry(name, files, roots));
+        if let Some((_, entry)) = found.filter(|(locked, _)| *locked == name)
+            && let Some(error) = entry.elsewhere(name, files.store.name())
+        {
+            return Err(error);
+        }
+        let entry = found.map(|(_, entry)| entry.clone());
         let note = match &lock {
             Some(InForce { path, lock }) if entry.is_none() => {
                 let what = format!("{name} is not in {}", path.display());
+                if lock.strict && lock.models.is_empty() {
+                    let what = format!("{} is strict and has no model in it", path.display());
+                    return Err(Error::new(Kind::Locked, what).hint(
+                        "nothing runs under it; `recinto lock` with a name adds one, `--no-lock` \
+                         goes without",
+                    ));
+                }
                 if lock.strict {
                     return Err(Error::new(Kind::Locked, format!("{what}, which is strict"))
                         .hint("`recinto lock` with its name adds it; `--no-lock` goes without"));
@@ -50,7 +69,8 @@ impl Held {
 
     /// What the model's parts must be by the lock, and its files by their store.
     pub fn claims(&self, files: &Files) -> Vec<Claim> {
-        let locked = self.entry.iter().flat_map(Entry::claims);
+        let beside = lock::beside(&files.layers);
+        let locked = self.entry.iter().flat_map(|entry| entry.claims(&beside));
         let stored = files.weights.iter().enumerate().filter_map(|(file, path)| {
             let claimed = files.claimed.get(file).copied().flatten();
             let claim = |digest| Claim { by: Claimant::Store, ..Claim::weights(digest) };

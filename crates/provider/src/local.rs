@@ -3,8 +3,8 @@
 use std::{borrow::Cow, path::PathBuf, sync::OnceLock};
 
 use recinto_engine::{
-    Constraint, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role, Scores,
-    Session, SessionOptions, Stop, StoreTemplate, TemplateSource,
+    Constraint, Digest, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role,
+    Scores, Session, SessionOptions, Stop, StoreTemplate, TemplateSource,
 };
 use recinto_grammar::{Grammar, Grammars, Shape};
 use recinto_store::{
@@ -16,6 +16,7 @@ use crate::{
     Abilities, Error, Identity, Kind, Name, Provider, Reply, Setting, Settings, Sink, Turn,
     defaults::{self, Defaults},
     held::Held,
+    lock,
     span::{self, Operation, Outcome},
 };
 
@@ -64,19 +65,20 @@ impl Local {
         let name = settings.model()?.value.clone();
         let files = recinto_store::resolve(&name, roots)?;
         let paths = gguf_files(&files)?;
-        let held = Held::of(settings, &name, &paths[0])?;
+        let held = Held::of(settings, &name, &files, roots)?;
         let mut claims = options.claims;
         claims.extend(held.claims(&files));
         let options = OpenOptions {
-            arch_dir: settings.arch_dir.as_ref().map(|s| s.value.clone()).or(options.arch_dir),
+            arch_dir: settings.arch_folder()?.map(ToOwned::to_owned).or(options.arch_dir),
             threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
             level: settings.level.as_ref().map(|s| s.value).or(options.level),
             pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
             verify: held.verify(settings).unwrap_or(options.verify),
             name: Some(name.clone()),
             claims,
+            beside: lock::beside(&files.layers),
             session: settings.session(options.session.context),
-            template: files.layers.template.clone().map(StoreTemplate::Go).or(options.template),
+            template: store_template(&files).or(options.template),
             ..options
         };
         let model = Model::open_files(paths, &options)?;
@@ -238,9 +240,33 @@ impl Local {
             _ => format!("its licences are {}", stated.join(" and ")),
         };
         let (name, source, listed) = (&self.name, &list.source, &list.value);
+        let way = way_in(&self.licences, &digest);
+        let read = match &self.files.card.link {
+            Some(link) => format!("; its text: {link}"),
+            None => String::new(),
+        };
         let what = format!("{name} may not run here: {stated}, its digest sha256:{digest}");
         Err(Error::new(Kind::Licence, what)
-            .hint(format!("allowed are {listed} ({source}); add the licence or the digest there")))
+            .hint(format!("allowed are {listed} ({source}); {way}{read}")))
+    }
+}
+
+/// The chat template that a store keeps beside the weights.
+fn store_template(files: &Files) -> Option<StoreTemplate> {
+    let text = files.layers.template.clone()?;
+    let store = format!("{} {}", files.store.title(), files.root.display());
+    Some(StoreTemplate::Go { text, store })
+}
+
+/// What can be put in a list of allowed licences, so that a model with these runs.
+fn way_in(stated: &[Licence], digest: &Digest) -> String {
+    let words: Option<Vec<String>> =
+        stated.iter().map(|licence| Some(format!("`{}`", licence.word()?))).collect();
+    let digest = format!("`sha256:{digest}`");
+    match words.filter(|words| !words.is_empty()) {
+        Some(words) => format!("add {}, or the digest {digest}", words.join(" and ")),
+        // Nothing that is stated has a name that the list could hold.
+        None => format!("add the digest {digest}: no word stands for what it states"),
     }
 }
 

@@ -3,27 +3,24 @@
 //! `docs/lock.md` says what is in it and what it does. It is text in one spelling: whatever
 //! [`Lock::to_text`] would not write is refused, so that no reader sees another lock than this one.
 
-use std::{
-    collections::BTreeMap,
-    env, fmt,
-    path::{Path, PathBuf},
-};
+mod in_force;
 
-use recinto_engine::{Claim, Claimant, Digest, Part, Verify};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use recinto_engine::{Beside, Claim, Claimant, Digest, Part, Verify};
+use recinto_store::{Files, Layers, Store};
 use serde::{Deserialize, Serialize};
 
+pub use self::in_force::InForce;
 use crate::{
     Local, Settings,
     error::{Error, Kind},
-    trusted::{self, Rules},
 };
 
 /// Its name in the working directory.
 pub const FILE_NAME: &str = "recinto.lock";
 /// The form that this version writes and reads.
 pub const VERSION: u32 = 1;
-/// Entries of this store are names of files, which may have other spellings.
-const PATH: &str = "path";
 /// What to do about a lock file that is refused.
 const IGNORE: &str = "`--no-lock` runs without it";
 
@@ -78,7 +75,7 @@ pub struct Lock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Which store the name was found in: `path`, or the word that is its prefix in names.
+    /// In which store the name must be found: `path`, or the word that is its prefix in names.
     pub store: String,
     /// Its files, in order.
     pub weights: Vec<Weights>,
@@ -87,6 +84,15 @@ pub struct Entry {
     /// SHA-256 of the chat template's text, where the model has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Digest>,
+    /// SHA-256 of the instructions that the store keeps beside the weights, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Digest>,
+    /// SHA-256 of the parameters that the store keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Digest>,
+    /// SHA-256 of the example messages that the store keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Digest>,
     /// SHA-256 of the arch file's text.
     pub architecture: Digest,
 }
@@ -164,94 +170,17 @@ impl Lock {
         if let Some((name, _)) = lock.models.iter().find(|(_, entry)| entry.weights.is_empty()) {
             return Err(fault(format!("`{name}` has no weights in it")).hint(IGNORE));
         }
+        let store = |entry: &Entry| Store::NAMES.iter().any(|row| row.0 == entry.store);
+        if let Some((name, _)) = lock.models.iter().find(|(_, entry)| !store(entry)) {
+            let known: Vec<&str> = Store::NAMES.iter().map(|row| row.0).collect();
+            let what = format!("`{name}` is of a store that is none of {}", known.join(", "));
+            return Err(fault(what).hint(IGNORE));
+        }
         if lock.to_text() != text {
             let what = "not as `recinto lock` writes it: edited by hand, or a name stands twice";
             return Err(fault(what.into()).hint("remove it and lock its models again"));
         }
         Ok(lock)
-    }
-}
-
-/// A lock file that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InForce {
-    /// The file, whole.
-    pub path: PathBuf,
-    /// What it says.
-    pub lock: Lock,
-}
-
-impl InForce {
-    /// Where the lock file of `settings` is or would be; `None` when none is wanted.
-    ///
-    /// # Errors
-    ///
-    /// The working directory is gone.
-    pub fn place(settings: &Settings) -> Result<Option<PathBuf>, Error> {
-        let here = env::current_dir().map_err(|e| {
-            Error::new(Kind::Setting, format!("the working directory is gone: {e}"))
-        })?;
-        Ok(match settings.lock.as_ref().map(|setting| &setting.value) {
-            None | Some(LockFile::Here) => Some(here.join(FILE_NAME)),
-            Some(LockFile::At(path)) => Some(here.join(path)),
-            Some(LockFile::Ignored) => None,
-        })
-    }
-
-    /// The lock of `settings`, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// A file that others own or may write to, that is broken or of a newer version, or that was
-    /// named and is not there.
-    pub fn find(settings: &Settings) -> Result<Option<InForce>, Error> {
-        let named = matches!(settings.lock.as_ref().map(|s| &s.value), Some(LockFile::At(_)));
-        match InForce::place(settings)? {
-            Some(path) => InForce::read(path, named),
-            None => Ok(None),
-        }
-    }
-
-    /// The lock in the file `path`; without it none, or an error if it `must` be there.
-    ///
-    /// # Errors
-    ///
-    /// As [`InForce::find`].
-    pub fn read(path: PathBuf, must: bool) -> Result<Option<InForce>, Error> {
-        let rules = Rules { kind: Kind::LockFile, must, root_too: false, ignore: IGNORE };
-        let Some(text) = trusted::read(&path, &rules)? else { return Ok(None) };
-        let lock = Lock::from_text(&text).map_err(|e| e.of(&path.display().to_string()))?;
-        Ok(Some(InForce { path, lock }))
-    }
-
-    /// Which digests of the weights count where that is the doing of a lock, and of which; `None`
-    /// where the settings or the default decide, and where something cannot be read.
-    pub fn verify(settings: &Settings) -> Option<(Verify, PathBuf)> {
-        let name = &settings.model.as_ref()?.value;
-        let found = InForce::find(settings).ok()??;
-        let files = recinto_store::resolve(name, &crate::roots().ok()?).ok()?;
-        found.entry(name, files.weights.first()?)?;
-        Some((found.lock.verify(settings)?, found.path))
-    }
-
-    /// What is locked of the model called `name`, whose first file is `weights`: by that name, or
-    /// for a file by any other name of it, seen from the folder of the lock.
-    pub fn entry(&self, name: &str, weights: &Path) -> Option<&Entry> {
-        if let Some(entry) = self.lock.models.get(name) {
-            return Some(entry);
-        }
-        let folder = self.path.parent()?;
-        let there = weights.canonicalize().ok()?;
-        let same = |name: &str| {
-            let path = name.strip_prefix("path:").unwrap_or(name);
-            let path = match path.strip_prefix("~/") {
-                Some(rest) => env::home_dir()?.join(rest),
-                None => folder.join(path),
-            };
-            path.canonicalize().ok()
-        };
-        let mut paths = self.lock.models.iter().filter(|(_, entry)| entry.store == PATH);
-        paths.find(|(name, _)| same(name).as_ref() == Some(&there)).map(|(_, entry)| entry)
     }
 }
 
@@ -275,7 +204,20 @@ impl Entry {
             weights,
             tokenizer: digests.tokenizer,
             template: digests.template,
+            system: digests.of(Part::System, 0),
+            parameters: digests.of(Part::Parameters, 0),
+            messages: digests.of(Part::Messages, 0),
             architecture: digests.architecture,
+        })
+    }
+
+    /// That the name was found in another store than the entry says; `None` where it was not.
+    pub fn elsewhere(&self, name: &str, store: &str) -> Option<Error> {
+        (self.store != store).then(|| {
+            let (found, locked) = (title(store), title(&self.store));
+            let what = format!("{name} is of {found}, and the lock has it of {locked}");
+            let hint = "give the name that store's prefix, or lock it again if this one is meant";
+            Error::new(Kind::Locked, what).hint(hint)
         })
     }
 
@@ -286,14 +228,21 @@ impl Entry {
             files.map(|(i, file)| (Part::Weights, i, Some(file.digest))).collect();
         out.push((Part::Tokenizer, 0, Some(self.tokenizer)));
         out.push((Part::Template, 0, self.template));
+        out.push((Part::System, 0, self.system));
+        out.push((Part::Parameters, 0, self.parameters));
+        out.push((Part::Messages, 0, self.messages));
         out.push((Part::Architecture, 0, Some(self.architecture)));
         out
     }
 
-    /// What a model must be to be opened under this lock.
-    pub fn claims(&self) -> Vec<Claim> {
+    /// What a model must be to be opened under this lock, of which a store keeps `beside`. That
+    /// neither has a part that only stores have is not worth a word.
+    pub fn claims(&self, beside: &[Beside]) -> Vec<Claim> {
         let claim = |(part, file, digest)| Claim { by: Claimant::Lock, part, file, digest };
-        self.parts().into_iter().map(claim).collect()
+        let has = |part| beside.iter().any(|kept| kept.part == part);
+        let mut claims: Vec<Claim> = self.parts().into_iter().map(claim).collect();
+        claims.retain(|c| c.digest.is_some() || !Part::OF_STORES.contains(&c.part) || has(c.part));
+        claims
     }
 
     /// Every part of either beside that of the other.
@@ -307,8 +256,37 @@ impl Entry {
             let (locked, found) = (of(&locked, *part, *file), of(&found, *part, *file));
             Row { part: *part, file: *file, locked, found, matches: locked == found }
         });
-        rows.collect()
+        let none = |row: &Row| row.locked.is_none() && row.found.is_none();
+        rows.filter(|row| !(none(row) && Part::OF_STORES.contains(&row.part))).collect()
     }
+}
+
+/// What people call a store by its word.
+fn title(word: &str) -> String {
+    match Store::NAMES.iter().find(|row| row.0 == word) {
+        Some((_, Store::Path)) => "no store: a path".into(),
+        Some((_, store)) => format!("the {}", store.title()),
+        None => format!("`{word}`"),
+    }
+}
+
+/// What a store keeps beside the weights that changes answers, by its digests.
+pub(crate) fn beside(layers: &Layers) -> Vec<Beside> {
+    let kinds =
+        [(Part::System, "system"), (Part::Parameters, "params"), (Part::Messages, "messages")];
+    let kept = |(part, kind)| Some(Beside { part, digest: layers.digest(kind)? });
+    kinds.into_iter().filter_map(kept).collect()
+}
+
+/// What the lock of `settings`, if there is one, says of a model of which only the files are read:
+/// `name` led to `files`. For who opens no [`Local`].
+///
+/// # Errors
+///
+/// As [`InForce::find`]; and a lock that does not let the model run.
+pub fn claims(settings: &Settings, name: &str, files: &Files) -> Result<Vec<Claim>, Error> {
+    let held = crate::held::Held::of(settings, name, files, &crate::roots()?)?;
+    Ok(held.claims(files))
 }
 
 #[cfg(test)]

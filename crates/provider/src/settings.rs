@@ -324,6 +324,25 @@ impl Settings {
         self.tables.iter().filter(named).map(|row| (row.0.as_path(), row.3.as_slice()))
     }
 
+    /// The folder with more architectures, where one is set.
+    ///
+    /// # Errors
+    ///
+    /// No folder is there; the error says where it was set.
+    pub fn arch_folder(&self) -> Result<Option<&std::path::Path>, Error> {
+        let Some(Setting { value, source }) = &self.arch_dir else { return Ok(None) };
+        if value.is_dir() {
+            return Ok(Some(value));
+        }
+        let what = match value.symlink_metadata() {
+            Ok(_) => "is no folder",
+            Err(_) => "is not there",
+        };
+        let what = format!("{}: {} {what}", source.place(&keys::arch_dir), value.display());
+        let hint = "name the folder that the .arch files are in, or take the setting away";
+        Err(Error::new(Kind::Setting, what).hint(hint))
+    }
+
     /// The model's name.
     ///
     /// # Errors

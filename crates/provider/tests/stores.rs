@@ -197,6 +197,11 @@ fn a_claim_is_kept_to() {
     }
 }
 
+/// What to do where no word stands for what is stated.
+const ADD_DIGEST: &str = "add the digest `sha256:";
+const LINKED: [&str; 3] =
+    ["is `licencia-del-señor`", ADD_DIGEST, "; its text: https://example.org/licencia"];
+
 #[test]
 fn only_what_is_listed_may_run() {
     let place = Place::new();
@@ -206,6 +211,19 @@ fn only_what_is_listed_may_run() {
     store.model(PLACE, &[("model", &bytes)]);
     let layers: [(&str, &[u8]); 2] = [("model", &bytes), ("license", b"Gemma Terms of Use")];
     store.model("registry.ollama.ai/library/gemma/latest", &layers);
+    let layers: [(&str, &[u8]); 2] = [("model", &bytes), ("license", "Solo los lunes".as_bytes())];
+    store.model("registry.ollama.ai/library/propia/latest", &layers);
+    let apache = b"Apache License\nVersion 2.0, January 2004";
+    let layers: [(&str, &[u8]); 3] =
+        [("model", &bytes), ("license", b"Gemma Terms of Use"), ("license", apache)];
+    store.model("registry.ollama.ai/library/dos/latest", &layers);
+    let commit = "1111111111111111111111111111111111111111";
+    let card = "---\nlicense: other # propia\nlicense_name: 'licencia del señor'\n\
+                license_link: https://example.org/licencia\n---\n";
+    Repository::new(&place.hub(), "o/senal")
+        .reference("main", commit)
+        .file(commit, "m.gguf", &bytes)
+        .plain(commit, "README.md", card.as_bytes());
     let by_digest = format!("mit,sha256:{digest}");
     let cases: &[(&str, &str, Option<&str>, &[&str])] = &[
         ("no list", "gemma", None, &[]),
@@ -218,7 +236,15 @@ fn only_what_is_listed_may_run() {
             Some("apache-2.0,mit"),
             &["gemma may not run here", "its licence is `gemma`", "apache-2.0,mit (--licenses)"],
         ),
-        ("nothing stated", "orca:7b", Some("mit"), &["it states no licence"]),
+        ("nothing stated", "orca:7b", Some("mit"), &["it states no licence", ADD_DIGEST]),
+        (
+            "a text of its own",
+            "propia",
+            Some("mit"),
+            &["its licence is `a text of its own`", ADD_DIGEST],
+        ),
+        ("two", "dos", Some("mit"), &["add `gemma` and `apache-2.0`, or the digest `sha256:"]),
+        ("a name that no list can hold", "o/senal", Some("mit"), &LINKED),
     ];
     for (name, model, list, refused) in cases {
         match (place.open(model, *list, Pin::Off), *refused) {

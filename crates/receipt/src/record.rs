@@ -92,9 +92,18 @@ pub enum Part {
     Template,
     /// The arch file's text.
     Architecture,
+    /// The instructions that the model's store keeps beside it.
+    System,
+    /// The parameters that the store keeps.
+    Parameters,
+    /// The example messages that the store keeps.
+    Messages,
 }
 
 impl Part {
+    /// Parts that only a store has: they are no part of a model file.
+    pub const OF_STORES: [Part; 3] = [Part::System, Part::Parameters, Part::Messages];
+
     /// The word for it, as in records.
     pub fn name(self) -> &'static str {
         match self {
@@ -102,6 +111,9 @@ impl Part {
             Part::Tokenizer => "tokenizer",
             Part::Template => "template",
             Part::Architecture => "architecture",
+            Part::System => "system",
+            Part::Parameters => "parameters",
+            Part::Messages => "messages",
         }
     }
 }

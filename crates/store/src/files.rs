@@ -67,10 +67,19 @@ pub struct Files {
     pub claimed: Vec<Option<Digest>>,
     /// What Ollama keeps beside the weights; empty for other stores.
     pub layers: Layers,
-    /// The licence that a model card beside the files names.
-    pub card_licence: Option<String>,
+    /// What a model card beside the files says of its licence.
+    pub card: Card,
     /// What a reader should know.
     pub notes: Vec<Note>,
+}
+
+/// What a model card says of the licence; empty where there is no card, or it says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Card {
+    /// Ids or names, each as it stands there.
+    pub licences: Vec<String>,
+    /// Where its text is: an address, or a file beside the card.
+    pub link: Option<String>,
 }
 
 impl Files {
@@ -94,6 +103,13 @@ pub enum Note {
     BrokenFile {
         /// The file, below its snapshot.
         file: String,
+        /// Why.
+        why: String,
+    },
+    /// A folder of the snapshot that cannot be read; what is in it is not known.
+    ClosedFolder {
+        /// The folder, below its snapshot.
+        folder: String,
         /// Why.
         why: String,
     },
@@ -131,6 +147,9 @@ impl fmt::Display for Note {
                 )
             }
             Note::BrokenFile { file, why } => write!(f, "{file} beside it cannot be used: {why}"),
+            Note::ClosedFolder { folder, why } => {
+                write!(f, "the folder {folder} of its snapshot cannot be read: {why}")
+            }
             Note::UnsupportedLayers { kind, count } => {
                 let layers = if *count == 1 { "layer is" } else { "layers are" };
                 write!(f, "{count} {kind} {layers} left out: this version does not read them")

@@ -19,6 +19,7 @@ use crate::{
     error::{Error, Kind, shown, some_of},
     files::{Files, Form, Note, Store},
     layers::Layers,
+    look::{Look, Odd},
     read,
 };
 
@@ -42,13 +43,30 @@ pub(crate) fn locate(name: &Name, root: &Path) -> Option<Held> {
 }
 
 /// Every repository in the cache at `root`, sorted.
-pub(crate) fn repositories(root: &Path) -> io::Result<Vec<Held>> {
-    let entries = read::entries(root)?.into_iter();
-    let repository = |(folder, repo): (String, PathBuf)| {
-        let name = name::of_folder(&folder).and_then(|repo| Name::read(&repo).ok())?;
-        repo.is_dir().then(|| Held { root: root.to_owned(), name, repo })
+pub(crate) fn repositories(root: &Path) -> io::Result<Look<Held>> {
+    let found = read::folder(root)?;
+    let mut look = Look::new();
+    if found.more {
+        look.odd(Odd::Beyond, root.to_owned());
+    }
+    let is_model = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"models--"))
     };
-    Ok(entries.filter_map(repository).collect())
+    found.odd.into_iter().filter(is_model).for_each(|path| look.odd(Odd::Name, path));
+    // The cache keeps data sets and notes of its own beside models.
+    for (folder, repo) in found.entries.into_iter().filter(|(_, path)| is_model(path)) {
+        let name = name::of_folder(&folder).and_then(|repo| Name::read(&repo).ok());
+        match (name, std::fs::metadata(&repo)) {
+            (None, _) => look.odd(Odd::Name, repo),
+            (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                look.odd(Odd::Link, repo);
+            }
+            (_, Err(error)) => look.close(&repo, &error),
+            (_, Ok(meta)) if !meta.is_dir() => look.odd(Odd::Shape, repo),
+            (Some(name), Ok(_)) => look.held.push(Held { root: root.to_owned(), name, repo }),
+        }
+    }
+    Ok(look)
 }
 
 /// One revision of a repository, looked through.
@@ -57,6 +75,8 @@ struct Found<'a> {
     commit: String,
     folder: PathBuf,
     entries: Vec<Entry>,
+    /// Folders of it that cannot be read, and why.
+    closed: Vec<(String, String)>,
     note: Option<Note>,
 }
 
@@ -75,8 +95,12 @@ pub(crate) fn models(held: &Held) -> Vec<(String, Result<Files, Error>)> {
     };
     let candidates = snapshot::candidates(&found.entries);
     if candidates.is_empty() {
-        let checkpoint = found.checkpoint().map(|files| (repo.clone(), Ok(files)));
-        return checkpoint.into_iter().collect();
+        let listed = match (found.checkpoint(), found.closed.is_empty()) {
+            (Some(files), _) => Some(Ok(files)),
+            (None, false) => Some(found.chosen().map_err(|e| e.of(repo))),
+            (None, true) => None,
+        };
+        return listed.into_iter().map(|files| (repo.clone(), files)).collect();
     }
     let only = candidates.len() == 1;
     let named = |candidate: &Candidate| match only {
@@ -89,8 +113,8 @@ pub(crate) fn models(held: &Held) -> Vec<(String, Result<Files, Error>)> {
 fn found(held: &Held) -> Result<Found<'_>, Error> {
     let (commit, note) = commit(held)?;
     let folder = held.repo.join("snapshots").join(&commit);
-    let entries = snapshot::entries(&held.repo, &folder);
-    Ok(Found { held, commit, folder, entries, note })
+    let (entries, closed) = snapshot::entries(&held.repo, &folder);
+    Ok(Found { held, commit, folder, entries, closed, note })
 }
 
 /// The commit that a name means, and what should be said about how it was found.
@@ -204,6 +228,11 @@ impl Found<'_> {
     fn nothing(&self, all: &[Candidate]) -> Result<Files, Error> {
         match (&self.held.name.pick, all) {
             (None, _) => self.checkpoint().ok_or_else(|| {
+                if let Some((folder, why)) = self.closed.first() {
+                    let folder = self.folder.join(folder);
+                    let what = format!("cannot read {}: {why}", shown(&folder));
+                    return Error::new(Kind::Io, what);
+                }
                 let what = format!("{} has no .gguf file that is a model", shown(&self.folder));
                 Error::new(Kind::Unsupported, what).with_hint(self.again())
             }),
@@ -249,6 +278,9 @@ impl Found<'_> {
         if !file.is_empty() {
             name = format!("{name}:{file}");
         }
+        let closed = self.closed.iter();
+        let closed = closed
+            .map(|(folder, why)| Note::ClosedFolder { folder: folder.clone(), why: why.clone() });
         Files {
             store: Store::Hub,
             name,
@@ -257,8 +289,8 @@ impl Found<'_> {
             weights: Vec::new(),
             claimed: Vec::new(),
             layers: Layers::default(),
-            card_licence: card::licence(&self.entries),
-            notes: self.note.iter().cloned().collect(),
+            card: card::card(&self.entries),
+            notes: self.note.iter().cloned().chain(closed).collect(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What Ollama keeps beside the weights: template, system message, parameters, licences.
 
+use recinto_receipt::{Digest, of_files};
 use serde_json::Value;
 
 /// The layers of a model, read and checked.
@@ -15,8 +16,21 @@ pub struct Layers {
     pub licences: Vec<String>,
     /// A conversation that stands before the user's.
     pub messages: Vec<Example>,
+    /// Kind and digest of each layer of `system`, `params` and `messages`, in their order: what
+    /// changes answers and is in no model file.
+    pub kept: Vec<(&'static str, Digest)>,
     /// Kinds of layers that are not carried out, each with how many there are.
     pub unsupported: Vec<(String, usize)>,
+}
+
+impl Layers {
+    /// SHA-256 of the layer of this kind, one of those in [`Layers::kept`]; of several what
+    /// [`of_files`] makes of their digests, `None` where there is none.
+    pub fn digest(&self, kind: &str) -> Option<Digest> {
+        let same = self.kept.iter().filter(|layer| layer.0 == kind);
+        let digests: Vec<Digest> = same.map(|layer| layer.1).collect();
+        (!digests.is_empty()).then(|| of_files(&digests))
+    }
 }
 
 // Numbers of parameters are read from JSON, which has no NaN.

@@ -214,6 +214,21 @@ impl Licence {
     }
 }
 
+impl Licence {
+    /// The word that a list of allowed licences can have for it; `None` for a text of its own and
+    /// for a name that no list can hold.
+    pub fn word(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| is_word(id))
+    }
+}
+
+/// Whether a text can stand in a list of allowed licences as an id.
+fn is_word(text: &str) -> bool {
+    let byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+');
+    let reserved = ["all", "none"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    (1..=60).contains(&text.len()) && text.bytes().all(byte) && !reserved
+}
+
 impl fmt::Display for Licence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id.as_deref().unwrap_or("a text of its own"))
@@ -239,7 +254,7 @@ pub fn stated(files: &Files, license: Option<&str>, name: Option<&str>) -> Vec<L
         (None, Some(name)) => found.push(Licence::of_id(name, "general.license.name")),
         (None, None) => {}
     }
-    found.extend(files.card_licence.iter().map(|id| Licence::of_id(id, "model card")));
+    found.extend(files.card.licences.iter().map(|id| Licence::of_id(id, "model card")));
     found.extend(files.layers.licences.iter().map(|text| Licence::of_text(text, "layer")));
     let mut seen = BTreeSet::new();
     found.retain(|licence| seen.insert(licence.id.clone()));
@@ -291,7 +306,6 @@ impl FromStr for Allowed {
                 Err(Error::new(Kind::Invalid, what.to_owned())
                     .with_hint("as in `apache-2.0,mit,sha256:…`, with commas between"))
             };
-            let byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+');
             if matches!(word.to_ascii_lowercase().as_str(), "all" | "none") {
                 return bad("`all` and `none` are no licences: leave it unset to allow all");
             }
@@ -301,7 +315,7 @@ impl FromStr for Allowed {
                     Ok(digest) => drop(allowed.digests.insert(digest)),
                     Err(_) => return bad("`sha256:` needs 64 hexadecimal digits"),
                 },
-                None if (1..=60).contains(&word.len()) && word.bytes().all(byte) => {
+                None if is_word(word) => {
                     allowed.ids.insert(folded(word));
                 }
                 None => return bad("ids of licences and digests are needed"),

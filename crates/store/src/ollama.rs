@@ -18,8 +18,9 @@ use self::manifest::{Child, Layer, Manifest};
 pub(crate) use self::name::Name;
 use crate::{
     error::{Error, Kind, shown},
-    files::{Files, Form, Note, Store},
+    files::{Card, Files, Form, Note, Store},
     layers::{self, Layers, plain},
+    look::{Look, Odd},
     read,
 };
 
@@ -32,6 +33,8 @@ const MAX_TEXT: u64 = 1 << 20;
 const MAX_TEXTS: usize = 64;
 /// Kinds of layers that are carried out.
 const CARRIED_OUT: [&str; 6] = ["model", "template", "system", "params", "license", "messages"];
+/// Those whose digests are told, since they change answers and have no other.
+const KEPT: [&str; 3] = ["system", "params", "messages"];
 /// Programs whose form of a model is taken from a list, the best first.
 const RUNNERS: [&str; 2] = ["llamacpp", "ollama"];
 
@@ -48,7 +51,7 @@ pub(crate) fn locate(name: &Name, root: &Path) -> Option<Held> {
     MANIFESTS.iter().find_map(|folder| {
         let path = find(&root.join(folder), &name.parts())?;
         // A link into nowhere in the newer folder leaves the name to the older one.
-        if *folder != MANIFESTS[1] && !path.exists() {
+        if *folder != MANIFESTS[1] && is_gone(&path) {
             return None;
         }
         Some(Held { root: root.to_owned(), name: name.clone(), path })
@@ -73,44 +76,76 @@ fn find(folder: &Path, parts: &[&str]) -> Option<PathBuf> {
 /// # Errors
 ///
 /// When neither folder of manifests can be looked at.
-pub(crate) fn names(root: &Path) -> io::Result<Vec<Held>> {
+pub(crate) fn names(root: &Path) -> io::Result<Look<Held>> {
     let mut found = BTreeMap::new();
+    let mut look = Look::new();
     let mut refused = None;
     let mut any = false;
     for folder in MANIFESTS.iter().rev() {
-        match read::entries(&root.join(folder)) {
+        let folder_path = root.join(folder);
+        match fs::read_dir(&folder_path) {
             Ok(_) => any = true,
             Err(error) => {
+                look.close(&folder_path, &error);
                 refused.get_or_insert(error);
                 continue;
             }
         }
-        let mut walked = Vec::new();
-        walk(&root.join(folder), &mut Vec::new(), &mut walked);
-        for (name, path) in walked {
-            if name.is_shadow() || (*folder != MANIFESTS[1] && !path.exists()) {
-                continue;
+        let mut walked = Look::new();
+        walk(&folder_path, &mut Vec::new(), &mut walked);
+        look.closed.append(&mut walked.closed);
+        look.odd.append(&mut walked.odd);
+        for (name, path) in walked.held {
+            if name.is_shadow() {
+                look.odd(Odd::Foreign, path);
+            } else if *folder == MANIFESTS[1] || !is_gone(&path) {
+                found.insert(name.folded(), Held { root: root.to_owned(), name, path });
             }
-            found.insert(name.folded(), Held { root: root.to_owned(), name, path });
         }
     }
+    look.held = found.into_values().collect();
     match refused {
         Some(error) if !any => Err(error),
-        _ => Ok(found.into_values().collect()),
+        _ => Ok(look),
     }
 }
 
-fn walk(folder: &Path, above: &mut Vec<String>, found: &mut Vec<(Name, PathBuf)>) {
-    for (entry, path) in read::entries(folder).unwrap_or_default() {
-        if found.len() >= read::MAX_ENTRIES {
-            return;
+/// Whether nothing is at `path`, links followed. What cannot be looked at may be there.
+fn is_gone(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+fn walk(folder: &Path, above: &mut Vec<String>, look: &mut Look<(Name, PathBuf)>) {
+    let found = match read::folder(folder) {
+        Ok(found) => found,
+        Err(error) => return look.close(folder, &error),
+    };
+    if found.more {
+        look.odd(Odd::Beyond, folder.to_owned());
+    }
+    found.odd.into_iter().for_each(|path| look.odd(Odd::Name, path));
+    for (entry, path) in found.entries {
+        if look.held.len() >= read::MAX_ENTRIES {
+            return look.odd(Odd::Beyond, path);
+        }
+        // Of the system or an editor; no name begins so.
+        if entry.starts_with('.') {
+            continue;
         }
         above.push(entry);
-        if above.len() == 4 {
-            let parts = [0, 1, 2, 3].map(|at: usize| above[at].as_str());
-            found.extend(Name::of_parts(parts).map(|name| (name, path)));
-        } else if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-            walk(&path, above, found);
+        let kind = path.symlink_metadata().map(|meta| meta.file_type());
+        match (above.len(), kind) {
+            (_, Err(error)) => look.close(&path, &error),
+            (4, Ok(_)) => {
+                let parts = [0, 1, 2, 3].map(|at: usize| above[at].as_str());
+                match Name::of_parts(parts) {
+                    Some(name) => look.held.push((name, path)),
+                    None => look.odd(Odd::Name, path),
+                }
+            }
+            (_, Ok(kind)) if kind.is_dir() => walk(&path, above, look),
+            (_, Ok(kind)) if kind.is_symlink() => look.odd(Odd::Link, path),
+            (_, Ok(_)) => look.odd(Odd::Shape, path),
         }
         above.pop();
     }
@@ -165,7 +200,7 @@ impl Blobs<'_> {
             weights: Vec::new(),
             claimed: Vec::new(),
             layers: texts,
-            card_licence: None,
+            card: Card::default(),
             notes,
         };
         for layer in weights {
@@ -241,6 +276,9 @@ impl Blobs<'_> {
             }
             let path = self.blob(&layer.digest, kind)?;
             let bytes = self.verified(&path, &layer.digest, MAX_TEXT)?;
+            if let Some(kept) = KEPT.iter().find(|kept| **kept == kind) {
+                found.kept.push((kept, layer.digest));
+            }
             let read = match kind {
                 "params" => found.params.add(&bytes),
                 "messages" => layers::messages(&bytes).map(|list| found.messages = list),

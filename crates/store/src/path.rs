@@ -8,10 +8,10 @@ use std::{
 use crate::{
     Roots, checkpoint,
     error::{Error, Kind, reason, shown, some_of},
-    files::{Files, Form, Store},
+    files::{Card, Files, Form, Store},
     layers::Layers,
     near, read,
-    shards::Part,
+    shards::{MAX_PARTS, Part},
 };
 
 /// Names that are listed in a hint.
@@ -30,7 +30,7 @@ pub(crate) fn files(text: &str, roots: &Roots) -> Result<Files, Error> {
         claimed: vec![None; weights.len()],
         weights,
         layers: Layers::default(),
-        card_licence: None,
+        card: Card::default(),
         notes: Vec::new(),
     })
 }
@@ -93,6 +93,10 @@ fn parts(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let gone = all.iter().filter(|path| !path.is_file());
     let gone: Vec<String> =
         gone.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
+    if gone.is_empty() && part.count > MAX_PARTS {
+        let what = format!("a model of {} parts; {MAX_PARTS} are read", part.count);
+        return Err(Error::new(Kind::Unsupported, what).with_hint("put them together into fewer"));
+    }
     if gone.is_empty() {
         return Ok(all);
     }

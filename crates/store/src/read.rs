@@ -41,16 +41,36 @@ pub(crate) fn within(path: &Path, folders: &[PathBuf]) -> Result<PathBuf, Error>
         .with_hint("name the file itself by its path, if that is what you want"))
 }
 
-/// The entries of a folder, sorted by name; names that are not plain text are left out.
-pub(crate) fn entries(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
-    let mut found: Vec<(String, PathBuf)> = fs::read_dir(folder)?
-        .take(MAX_ENTRIES)
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let name = entry.file_name().into_string().ok()?;
-            (!name.contains(char::is_control)).then(|| (name, entry.path()))
-        })
-        .collect();
-    found.sort();
+/// What is in a folder.
+#[derive(Debug, Default)]
+pub(crate) struct Folder {
+    /// Entries whose names are plain text, sorted.
+    pub entries: Vec<(String, PathBuf)>,
+    /// Those whose names are not.
+    pub odd: Vec<PathBuf>,
+    /// Whether there are more than were looked at.
+    pub more: bool,
+}
+
+/// What is in a folder, sorted by name.
+pub(crate) fn folder(path: &Path) -> std::io::Result<Folder> {
+    let mut found = Folder::default();
+    let mut left = fs::read_dir(path)?;
+    for entry in left.by_ref().take(MAX_ENTRIES) {
+        let entry = entry?;
+        match entry.file_name().into_string() {
+            Ok(name) if !name.contains(char::is_control) => {
+                found.entries.push((name, entry.path()));
+            }
+            _ => found.odd.push(entry.path()),
+        }
+    }
+    found.more = left.next().is_some();
+    found.entries.sort();
     Ok(found)
+}
+
+/// The entries of a folder, sorted by name; names that are not plain text are left out.
+pub(crate) fn entries(path: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
+    Ok(folder(path)?.entries)
 }

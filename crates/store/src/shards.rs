@@ -2,8 +2,8 @@
 //!
 //! Only names are looked at here; whether the parts fit is for whoever opens them.
 
-/// Most parts a model may have; far above any published one.
-const MAX_PARTS: u32 = 4096;
+/// Most parts of a model that is read; far above any published one.
+pub(crate) const MAX_PARTS: u32 = 4096;
 const END: &str = ".gguf";
 
 /// What the name of a part says.
@@ -28,7 +28,7 @@ impl Part {
             five.then(|| digits.parse().ok()).flatten()
         };
         let (number, count): (u32, u32) = (read(number)?, read(count)?);
-        let parts = (2..=MAX_PARTS).contains(&count) && (1..=count).contains(&number);
+        let parts = count >= 2 && (1..=count).contains(&number);
         (parts && !base.is_empty()).then(|| Part { base: base.into(), number, count })
     }
 
@@ -54,7 +54,8 @@ mod tests {
             ("m-00004-of-00003.gguf", None),
             ("m-00000-of-00003.gguf", None),
             ("m-1-of-3.gguf", None),
-            ("m-00001-of-99999.gguf", None),
+            ("m-00001-of-99999.gguf", part("m", 1, 99_999)),
+            ("m-99999-of-99999.gguf", part("m", 99_999, 99_999)),
             ("-00001-of-00002.gguf", None),
             ("m-00001-of-00002.bin", None),
             ("m.gguf", None),

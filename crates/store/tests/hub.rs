@@ -5,7 +5,7 @@ mod common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use common::fails;
-use recinto_store::{Files, Form, Kind, Note, Roots, Store, licence, list, resolve};
+use recinto_store::{Files, Form, Kind, Note, Odd, Roots, Store, licence, list, resolve};
 use recinto_testkit::stores::{Ollama, Repository, trace};
 
 const ONE: &str = "1111111111111111111111111111111111111111";
@@ -237,4 +237,50 @@ fn doubt_is_an_error() {
         let files = found.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(fs::read_to_string(&files.weights[0]).unwrap(), want, "{name}");
     }
+}
+
+/// What cannot be listed is counted; folders of a snapshot that may not be read are said.
+#[test]
+fn what_is_left_out_is_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    repo(dir.path(), "o/n").reference("main", ONE).file(ONE, "m-Q8_0.gguf", b"GGUF");
+    repo(dir.path(), "o/año").reference("main", ONE).file(ONE, "m.gguf", b"GGUF");
+    repo(dir.path(), "a/b/c").reference("main", ONE);
+    repo(dir.path(), "o/words").reference("main", ONE).file(ONE, "tokenizer.json", b"{}");
+    fs::write(dir.path().join("hub/models--o--suelto"), "").unwrap();
+    fs::write(dir.path().join("hub/version.txt"), "1").unwrap();
+    fs::create_dir(dir.path().join("hub/datasets--o--d")).unwrap();
+    symlink(dir.path().join("nada"), dir.path().join("hub/models--o--roto")).unwrap();
+    let listing = list(&roots(dir.path()), Some(Store::Hub));
+    let found: Vec<(Odd, usize)> = listing.omitted.iter().map(|o| (o.why, o.count)).collect();
+    let want = [(Odd::Name, 2), (Odd::Shape, 1), (Odd::Link, 1), (Odd::Empty, 1)];
+    assert_eq!((listing.entries.len(), found.as_slice()), (1, &want[..]));
+
+    let deep = repo(dir.path(), "o/n").file(ONE, "BF16/m-BF16.gguf", b"GGUF");
+    let folder = deep.0.join("snapshots").join(ONE).join("BF16");
+    let chmod = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+    chmod(0o000);
+    if fs::read_dir(&folder).is_ok() {
+        chmod(0o755);
+        let why = "this user may read every folder";
+        return recinto_testkit::skipped("what_is_left_out_is_said, its second half", why);
+    }
+    let files = resolve("o/n", &roots(dir.path())).unwrap();
+    let closed = Note::ClosedFolder { folder: "BF16/".into(), why: "permission denied".into() };
+    assert_eq!((names(&files), files.notes), (vec!["m-Q8_0.gguf".to_owned()], vec![closed]));
+    chmod(0o755);
+}
+
+/// A part of more parts than there are is refused, in a cache as by its path.
+#[test]
+fn a_lone_part_of_very_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let part = "m-00001-of-99999.gguf";
+    repo(dir.path(), "o/n").reference("main", ONE).file(ONE, part, b"GGUF");
+    let found = resolve("o/n", &roots(dir.path()));
+    fails(found, Kind::Missing, &["is one of 99999 parts"]);
+    fs::write(dir.path().join(part), b"GGUF").unwrap();
+    let parts = ["99998 of the 99999 parts of this model are missing: m-00002-of-99999.gguf, "];
+    fails(resolve(part, &roots(dir.path())), Kind::Missing, &parts);
 }

@@ -5,7 +5,7 @@ mod common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use common::fails;
-use recinto_store::{Kind, Note, Roots, Store, list, resolve};
+use recinto_store::{Kind, Note, Odd, Omitted, Roots, Store, list, resolve};
 use recinto_testkit::stores::{Ollama, trace};
 
 const HOST: &str = "registry.ollama.ai";
@@ -70,6 +70,14 @@ fn names_and_layers() {
         (&["<|im_end|>".into()][..], Some(0.7))
     );
     assert_eq!((layers.licences.len(), layers.messages[0].content.as_str()), (1, "hola"));
+    let params = br#"{"stop":["<|im_end|>"],"temperature":0.7,"mirostat":1}"#;
+    let messages = br#"[{"role":"user","content":"hola"}]"#;
+    let digests: [(&str, &[u8]); 3] =
+        [("system", system), ("params", params), ("messages", messages)];
+    for (kind, bytes) in digests {
+        assert_eq!(layers.digest(kind), Some(recinto_receipt::sha256(bytes)), "{kind}");
+    }
+    assert_eq!(layers.digest("license"), None, "it changes no answer");
     assert_eq!(layers.unsupported, [("projector".into(), 1), ("adapter".into(), 2)]);
     let notes = [
         Note::UnsupportedLayers { kind: "projector".into(), count: 1 },
@@ -286,4 +294,66 @@ fn a_store_that_may_not_be_read() {
         assert!(!listing.closed[0].absent && listing.closed[0].why == "permission denied");
     });
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What is in a store and cannot be a name is counted, with the reason.
+#[test]
+fn what_no_name_leads_to_is_counted() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let dir = tempfile::tempdir().unwrap();
+    let store = at(dir.path());
+    store.model(&format!("{HOST}/library/m/latest"), &[("model", b"GGUF")]);
+    let manifests = dir.path().join("modelos/manifests");
+    let library = manifests.join(HOST).join("library");
+    store.manifest(&format!("{HOST}/library/m/año"), "");
+    store.manifest(&format!("{HOST}/library/m/dos palabras"), "");
+    store.manifest(&format!("{HOST}/library/m/.DS_Store"), "");
+    fs::write(library.join("m").join(OsStr::from_bytes(b"\xff")), "").unwrap();
+    fs::write(library.join("suelto"), "").unwrap();
+    symlink(library.join("m"), library.join("enlace")).unwrap();
+    store.manifest(&format!("{HOST}/library/llamacpp/0a1b2c3d4e5f"), "");
+    let listing = list(&roots(dir.path()), None);
+    assert_eq!(listing.entries.len(), 1, "{:?}", listing.entries);
+    let row = |why, count, first: &str| Omitted {
+        store: Store::Ollama,
+        root: dir.path().join("modelos"),
+        why,
+        count,
+        first: library.join(first),
+    };
+    let want = [
+        row(Odd::Name, 3, "m/año"),
+        row(Odd::Shape, 1, "suelto"),
+        row(Odd::Link, 1, "enlace"),
+        row(Odd::Foreign, 1, "llamacpp/0a1b2c3d4e5f"),
+    ];
+    assert_eq!(listing.omitted, want);
+}
+
+/// A folder of names that may not be read hides nothing in silence, neither in the list nor where
+/// a name is looked for.
+#[test]
+fn a_folder_of_names_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let store = at(dir.path());
+    for name in ["library/m", "ella/n", "él/n"] {
+        store.model(&format!("{HOST}/{name}/latest"), &[("model", b"GGUF")]);
+    }
+    let closed = dir.path().join("modelos/manifests").join(HOST).join("ella");
+    let chmod = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+    chmod(0o000);
+    if fs::read_dir(&closed).is_ok() {
+        chmod(0o755);
+        let test = "a_folder_of_names_that_may_not_be_read";
+        return recinto_testkit::skipped(test, "this user may read every folder");
+    }
+    let listing = list(&roots(dir.path()), None);
+    assert_eq!(listing.entries.len(), 1);
+    assert_eq!((&listing.closed[0].root, listing.closed[0].absent), (&closed, false));
+    assert_eq!(listing.closed[0].why, "permission denied");
+    let part = format!("    {}: cannot be read (permission denied)", closed.display());
+    fails(resolve("ella/n", &roots(dir.path())), Kind::Missing, &["called `ella/n`", &part]);
+    resolve("m", &roots(dir.path())).unwrap();
+    chmod(0o755);
 }

@@ -2,6 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use recinto_store::Roots;
+
 use super::*;
 
 fn digest(byte: u8) -> Digest {
@@ -10,10 +12,13 @@ fn digest(byte: u8) -> Digest {
 
 fn entry(file: &str, weights: u8) -> Entry {
     Entry {
-        store: PATH.into(),
+        store: "path".into(),
         weights: vec![Weights { file: file.into(), digest: digest(weights) }],
         tokenizer: digest(2),
         template: Some(digest(3)),
+        system: None,
+        parameters: None,
+        messages: None,
         architecture: digest(4),
     }
 }
@@ -21,7 +26,14 @@ fn entry(file: &str, weights: u8) -> Entry {
 fn lock() -> Lock {
     let mut lock = Lock { strict: true, ..Lock::default() };
     lock.models.insert("./ñandú.gguf".into(), entry("ñandú.gguf", 1));
-    let bare = Entry { template: None, store: "ollama".into(), ..entry("sha256-0", 9) };
+    let bare = Entry {
+        template: None,
+        store: "ollama".into(),
+        system: Some(digest(5)),
+        parameters: Some(digest(6)),
+        messages: Some(digest(7)),
+        ..entry("sha256-0", 9)
+    };
     lock.models.insert("qwen3:0.6b".into(), bare);
     lock
 }
@@ -38,6 +50,8 @@ fn the_text_is_written_down() {
         "    \"qwen3:0.6b\": {\n      \"store\": \"ollama\",\n      \"weights\": [\n        {\n",
         &format!("          \"file\": \"sha256-0\",\n          \"digest\": {}\n", d(9)),
         &format!("        }}\n      ],\n      \"tokenizer\": {},\n", d(2)),
+        &format!("      \"system\": {},\n      \"parameters\": {},\n", d(5), d(6)),
+        &format!("      \"messages\": {},\n", d(7)),
         &format!("      \"architecture\": {}\n    }}\n  }}\n}}\n", d(4)),
     ];
     assert_eq!(lock().to_text(), want.concat());
@@ -78,6 +92,7 @@ fn other_text_is_refused() {
         ("a name twice", twice, "not as `recinto lock` writes it"),
         ("nothing after it", text.trim_end().into(), "not as `recinto lock` writes it"),
         ("a null", with("\"architecture\"", "\"template\": null,\n      \"architecture\""), "lock"),
+        ("no such store", with("\"ollama\"", "\"olama\""), "none of path, ollama, hf"),
         ("no weights", none + "", "not a lock file"),
         ("deep", "[".repeat(100_000), "not a lock file"),
     ];
@@ -143,6 +158,7 @@ fn a_file_has_more_than_one_name() {
     std::os::unix::fs::symlink(at("ñandú.gguf"), at("below/link.gguf")).unwrap();
     let found = InForce { path: at("recinto.lock"), lock: lock() };
     let whole = at("ñandú.gguf").display().to_string();
+    let roots = Roots { here: folder.path().into(), ..Roots::default() };
     let cases = [
         ("its own", "./ñandú.gguf", "ñandú.gguf", Some(1)),
         ("without the dot", "ñandú.gguf", "ñandú.gguf", Some(1)),
@@ -155,8 +171,12 @@ fn a_file_has_more_than_one_name() {
         ("gone", "./nada.gguf", "nada.gguf", None),
     ];
     for (name, asked, file, want) in cases {
-        let entry = found.entry(asked, &at(file));
-        assert_eq!(entry.map(|entry| entry.weights[0].digest), want.map(digest), "{name}");
+        let Ok(files) = recinto_store::resolve(&format!("path:{file}"), &roots) else {
+            assert_eq!(want, None, "{name}");
+            continue;
+        };
+        let entry = found.entry(asked, &files, &roots);
+        assert_eq!(entry.map(|row| row.1.weights[0].digest), want.map(digest), "{name}");
     }
 }
 
@@ -164,13 +184,23 @@ fn a_file_has_more_than_one_name() {
 fn parts_are_compared() {
     let locked = entry("a.gguf", 1);
     assert!(locked.compare(&locked).iter().all(|row| row.matches));
-    assert_eq!(locked.claims().len(), 4);
+    let kept = Beside { part: Part::System, digest: digest(5) };
+    let claimed = |entry: &Entry, beside: &[Beside]| -> Vec<(Part, bool)> {
+        entry.claims(beside).iter().map(|claim| (claim.part, claim.digest.is_some())).collect()
+    };
+    let file = [Part::Weights, Part::Tokenizer, Part::Template].map(|part| (part, true));
+    let (system, arch) = ((Part::System, false), (Part::Architecture, true));
+    assert_eq!(claimed(&locked, &[]), [&file[..], &[arch]].concat());
+    assert_eq!(claimed(&locked, &[kept]), [&file[..], &[system, arch]].concat());
+    let told = Entry { system: Some(digest(5)), ..locked.clone() };
+    assert_eq!(claimed(&told, &[])[3], (Part::System, true));
     let second = Weights { file: "b.gguf".into(), digest: digest(8) };
     let two = Entry { weights: vec![locked.weights[0].clone(), second], ..locked.clone() };
     let cases = [
         ("weights", entry("b.gguf", 7), vec![(Part::Weights, 0)]),
         ("template gone", Entry { template: None, ..locked.clone() }, vec![(Part::Template, 0)]),
         ("a file more", two, vec![(Part::Weights, 1)]),
+        ("instructions", told, vec![(Part::System, 0)]),
         (
             "two parts",
             Entry { tokenizer: digest(7), architecture: digest(7), ..locked.clone() },

@@ -1,6 +1,7 @@
 //! The files of one revision: links into `blobs`, or real files where links are not possible.
 
 use std::{
+    collections::{HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -10,7 +11,7 @@ use recinto_receipt::Digest;
 use crate::{
     error::{reason, shown},
     quant, read,
-    shards::Part,
+    shards::{MAX_PARTS, Part},
 };
 
 /// Folders below a snapshot that are looked into.
@@ -62,27 +63,52 @@ impl Candidate {
     }
 }
 
-/// Every file of a snapshot, sorted.
-pub(crate) fn entries(repo: &Path, snapshot: &Path) -> Vec<Entry> {
-    let mut found = Vec::new();
+/// Every file of a snapshot, sorted, and the folders below it that cannot be read, each with why.
+pub(crate) fn entries(repo: &Path, snapshot: &Path) -> (Vec<Entry>, Vec<(String, String)>) {
+    let (mut found, mut closed) = (Vec::new(), Vec::new());
     let folders = [repo.join("blobs"), snapshot.to_owned()];
-    walk(snapshot, "", 0, &folders, &mut found);
-    found
+    walk(snapshot, "", 0, &folders, &mut found, &mut closed);
+    (found, closed)
 }
 
-fn walk(folder: &Path, above: &str, depth: usize, folders: &[PathBuf], found: &mut Vec<Entry>) {
-    for (name, path) in read::entries(folder).unwrap_or_default() {
+fn walk(
+    folder: &Path,
+    above: &str,
+    depth: usize,
+    folders: &[PathBuf],
+    found: &mut Vec<Entry>,
+    closed: &mut Vec<(String, String)>,
+) {
+    let mut close = |why: String| {
+        let name = if above.is_empty() { "./" } else { above };
+        closed.push((name.to_owned(), why));
+    };
+    let entries = match read::folder(folder) {
+        Ok(inside) if inside.more => {
+            close(format!("it has more than the {} entries that are looked at", read::MAX_ENTRIES));
+            inside.entries
+        }
+        Ok(inside) => inside.entries,
+        Err(error) => return close(reason(&error)),
+    };
+    for (name, path) in entries {
         if found.len() >= read::MAX_ENTRIES {
             return;
         }
-        let Ok(meta) = path.symlink_metadata() else { continue };
         let file = format!("{above}{name}");
+        let meta = match path.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) => {
+                closed.push((file, reason(&error)));
+                continue;
+            }
+        };
         match meta.is_dir() {
             // A link to a folder is followed nowhere: it becomes an entry that is no file.
             true if depth < MAX_DEPTH => {
-                walk(&path, &format!("{file}/"), depth + 1, folders, found);
+                walk(&path, &format!("{file}/"), depth + 1, folders, found, closed);
             }
-            true => {}
+            true => closed.push((file, format!("it is {MAX_DEPTH} folders deep"))),
             false => {
                 let place = place(&path, folders);
                 let claimed = place.as_ref().ok().and_then(|_| claim(&path));
@@ -116,6 +142,9 @@ fn claim(path: &Path) -> Option<Digest> {
 /// The models among `entries`: parts of one together, with those that are missing.
 pub(crate) fn candidates(entries: &[Entry]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
+    let by_file: HashMap<&str, &Entry> =
+        entries.iter().map(|entry| (entry.file.as_str(), entry)).collect();
+    let mut taken: HashSet<&str> = HashSet::new();
     for entry in entries.iter().filter(|entry| is_model(&entry.file)) {
         let (folder, name) = entry.file.rsplit_once('/').unwrap_or(("", &entry.file));
         let below = |name: &str| match folder {
@@ -129,17 +158,25 @@ pub(crate) fn candidates(entries: &[Entry]) -> Vec<Candidate> {
             }
             Some(part) => {
                 let file = below(&format!("{}.gguf", part.base));
-                let names: Vec<String> = part.names().map(|name| below(&name)).collect();
-                if found.iter().any(|c| c.parts.iter().any(|p| p.file == entry.file)) {
+                if taken.contains(entry.file.as_str()) {
                     continue;
                 }
-                let part = |file: String| {
-                    let known = entries.iter().find(|entry| entry.file == file).cloned();
-                    let place = Err("is missing".into());
-                    known.unwrap_or(Entry { file, place, claimed: None })
-                };
                 let label = quant::label(&file);
-                Candidate { file, label, parts: names.into_iter().map(part).collect() }
+                if part.count > MAX_PARTS {
+                    let what = "is one of";
+                    let place = Err(format!("{what} {} parts, {MAX_PARTS} are read", part.count));
+                    let parts = vec![Entry { place, ..entry.clone() }];
+                    found.push(Candidate { file, label, parts });
+                    continue;
+                }
+                let parts = part.names().map(|name| below(&name)).map(|file| {
+                    let known = by_file.get(file.as_str()).copied();
+                    taken.extend(known.map(|entry| entry.file.as_str()));
+                    let place = Err("is missing".into());
+                    known.cloned().unwrap_or(Entry { file, place, claimed: None })
+                });
+                let parts = parts.collect();
+                Candidate { file, label, parts }
             }
         };
         found.push(candidate);
