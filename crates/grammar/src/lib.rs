@@ -8,6 +8,7 @@
 
 mod error;
 mod grammar;
+pub mod schema;
 mod shape;
 mod vocabulary;
 

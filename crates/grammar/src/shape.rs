@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, Kind};
+use crate::{
+    error::{Error, Kind},
+    schema,
+};
 
 /// What an answer may be.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +26,9 @@ pub enum Shape {
 /// blanks comes to an end.
 const BLANKS: &str = r" |\n {0,12}";
 
-/// Words of a schema that tell the compiler itself what to do; only we may.
-const RESERVED: &str = "x-guidance";
+/// What may follow a backslash within a text: one way to write a character, so that no name of a
+/// member can be written as another.
+const ESCAPES: &str = r#"nrbtf\""#;
 
 /// Bytes of a regular expression or grammar; compiling recurses over it.
 const LONGEST: usize = 1 << 20;
@@ -69,7 +73,7 @@ fn choice(labels: &[String]) -> Result<String, Error> {
     Ok(format!("start: {}\n", quoted.join(" | ")))
 }
 
-/// The schema with our rule for blanks.
+/// The schema in words that are kept, with our rules for blanks and escapes.
 fn bounded(schema: &Value) -> Result<Value, Error> {
     let mut waiting = vec![(schema, 1)];
     while let Some((value, depth)) = waiting.pop() {
@@ -79,26 +83,15 @@ fn bounded(schema: &Value) -> Result<Value, Error> {
         }
         match value {
             Value::Object(members) => {
-                if members.contains_key(RESERVED) {
-                    let what = format!("the schema has the reserved word `{RESERVED}`");
-                    return Err(Error::new(Kind::Unsupported, what));
-                }
                 waiting.extend(members.values().map(|value| (value, depth + 1)));
             }
             Value::Array(items) => waiting.extend(items.iter().map(|value| (value, depth + 1))),
             _ => {}
         }
     }
-    let mut schema = match schema {
-        Value::Object(members) => members.clone(),
-        // `true` allows every value, `false` none.
-        Value::Bool(true) => Default::default(),
-        Value::Bool(false) => {
-            return Err(Error::new(Kind::Empty, "the schema `false` allows no value"));
-        }
-        _ => return Err(Error::new(Kind::Invalid, "a schema is an object or a boolean")),
-    };
-    schema.insert(RESERVED.into(), json!({ "whitespace_pattern": BLANKS }));
+    let mut schema = schema::lower(schema)?;
+    let rules = json!({ "whitespace_pattern": BLANKS, "json_allowed_escapes": ESCAPES });
+    schema.insert(schema::RESERVED.into(), rules);
     Ok(Value::Object(schema))
 }
 

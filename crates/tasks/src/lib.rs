@@ -2,8 +2,8 @@
 //! expression or a grammar. What comes back is a value of that type or an outcome that says why
 //! there is none; never free text in its place.
 //!
-//! [`decide`], [`extract`], [`extract_as`] and [`complete`] take any [`Provider`](
-//! recinto_provider::Provider) that can do what they need. The text is data: it stands alone in the
+//! [`decide`], [`extract`], [`extract_as`] and [`complete`] take any
+//! [`Provider`](recinto_provider::Provider) that can do what they need. The text is data: it stands alone in the
 //! user's message, and what is asked of it stands before it, in words that have a version
 //! ([`WORDING`]). `docs/tasks.md` has examples.
 //!
@@ -12,7 +12,7 @@
 //! use recinto_tasks::{Input, Label, Labels, Method, Stop, decide};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let settings = Settings::default();
+//! let settings = Settings::resolve(&Default::default())?;
 //! let provider = open(&settings, Default::default())?;
 //! let labels = Labels::new([
 //!     Label::new("pagos").described("cobros, tarjetas, transferencias"),
