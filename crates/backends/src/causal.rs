@@ -63,10 +63,8 @@ impl Causal {
                 .hint("letters are read as the first token; take a model that need not think"));
         }
         let digests = model.digests()?;
-        let identity = recinto_judge::Model::Local {
-            digest: digests.weights,
-            dtype: dtype(model, &session),
-        };
+        let identity =
+            recinto_judge::Model::Local { digest: digests.weights, dtype: dtype(model, &session) };
         Ok(Causal {
             reading: reading(model, &digests),
             reader: Reader::new(model, session)?,
@@ -126,7 +124,8 @@ impl Causal {
                 out.push(Err(Unavailable::TooManyOptions { options, most }));
                 continue;
             }
-            let prompt = self.model.prompt(&self.manner.question(text, one, &self.letters.marks))?;
+            let prompt =
+                self.model.prompt(&self.manner.question(text, one, &self.letters.marks))?;
             if prompt.ids.len() > room {
                 out.push(Err(too_long(prompt.ids.len(), room)));
                 continue;

@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "ask",
     "chat",
     "status",
@@ -14,6 +14,8 @@ const COMMANDS: [&str; 14] = [
     "inspect",
     "tokenize",
     "render",
+    "judge",
+    "gate",
     "lock",
     "arch",
     "bench",

@@ -133,7 +133,10 @@ impl fmt::Display for Reason {
                 write!(f, "{flips} of {readings} orders of the options gave another answer")
             }
             Reason::Rounds { options, rounds } => {
-                write!(f, "{options} options met in {rounds} rounds, and no gate is fitted for that")
+                write!(
+                    f,
+                    "{options} options met in {rounds} rounds, and no gate is fitted for that"
+                )
             }
             Reason::NoGate => f.write_str("no gate was given"),
             Reason::Set { options } => write!(f, "{options} options stay possible"),

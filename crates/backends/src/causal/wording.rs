@@ -120,12 +120,7 @@ mod tests {
         let cases: [(&str, &Question, &[usize], &str); 6] = [
             ("whether", &whether, &[0, 1], "¿Es urgente?\nA. no\nB. yes"),
             ("reversed", &whether, &[1, 0], "¿Es urgente?\nA. yes\nB. no"),
-            (
-                "choose",
-                &choose,
-                &[1, 0],
-                "¿De qué va?\nA. pagos\nB. envíos: paquetes, pedidos",
-            ),
+            ("choose", &choose, &[1, 0], "¿De qué va?\nA. pagos\nB. envíos: paquetes, pedidos"),
             (
                 "or nothing",
                 &choose.clone().or_nothing(),

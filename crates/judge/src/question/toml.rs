@@ -15,8 +15,9 @@ impl Questions {
     pub fn from_toml(text: &str) -> Result<Questions, Error> {
         if text.len() > json::LONGEST {
             let what = format!("questions of {} bytes", text.len());
-            return Err(Error::new(Kind::Json, what)
-                .with_hint(format!("at most {} bytes", json::LONGEST)));
+            return Err(
+                Error::new(Kind::Json, what).with_hint(format!("at most {} bytes", json::LONGEST))
+            );
         }
         let parsed = DeTable::parse(text).map_err(|e| {
             // The place alone: a message could show the file's text.
@@ -49,7 +50,9 @@ fn of(value: &DeValue<'_>, depth: usize) -> Result<Value, Error> {
     };
     Ok(match value {
         DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| number())?.into(),
+        DeValue::Integer(n) => {
+            i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| number())?.into()
+        }
         DeValue::Float(n) => {
             let n = n.as_str().parse().ok().and_then(Number::from_f64);
             Value::Number(n.ok_or_else(number)?)
@@ -96,12 +99,16 @@ mod tests {
             "a":{"type":"noul","instructions":"Es urgente"}}"#;
         let read = Questions::from_toml(&toml).unwrap();
         assert_eq!(read, Questions::from_json(json).unwrap());
-        assert_eq!(read.to_wire().to_string(), Questions::from_json(json).unwrap().to_wire().to_string());
+        assert_eq!(
+            read.to_wire().to_string(),
+            Questions::from_json(json).unwrap().to_wire().to_string()
+        );
     }
 
     #[test]
     fn what_is_refused() {
-        let deep = format!("[q]\ntype = 'noul'\ninstructions = {}{}", "[".repeat(80), "]".repeat(80));
+        let deep =
+            format!("[q]\ntype = 'noul'\ninstructions = {}{}", "[".repeat(80), "]".repeat(80));
         let cases = [
             ("empty", "", "no question"),
             ("not toml", "[q\nx", "line 1"),
