@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "ask",
     "chat",
     "decide",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 18] = [
     "inspect",
     "tokenize",
     "render",
+    "judge",
+    "gate",
     "lock",
     "arch",
     "bench",
