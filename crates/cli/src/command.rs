@@ -37,6 +37,7 @@ commands! {
     Render => render,
     Lock => lock,
     Arch => arch,
+    Egress => egress,
     Bench => bench,
     Profile => profile,
     Completions => completions,

@@ -5,6 +5,7 @@
 use std::io;
 
 use recinto_engine::Kind as EngineKind;
+use recinto_policy::Kind as OutsideKind;
 use recinto_provider::Kind as ProviderKind;
 use recinto_store::Kind as NameKind;
 use serde::Serialize;
@@ -215,6 +216,16 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
     Failure::of_kind(exit, word, text)
 }
 
+fn of_outside(kind: OutsideKind, text: &str) -> Failure {
+    let (exit, word) = match kind {
+        OutsideKind::Refused => (Exit::Failed, "refused"),
+        OutsideKind::Exhausted => (Exit::Failed, "budget"),
+        OutsideKind::Egress => (Exit::Failed, "egress"),
+        _ => (Exit::Usage, "usage"),
+    };
+    Failure::of_kind(exit, word, one_line(text))
+}
+
 fn of_name(kind: NameKind, text: String) -> Failure {
     match kind {
         NameKind::Invalid | NameKind::Ambiguous => Failure::usage(one_line(&text)),
@@ -225,6 +236,12 @@ fn of_name(kind: NameKind, text: String) -> Failure {
 impl From<recinto_engine::Error> for Failure {
     fn from(error: recinto_engine::Error) -> Failure {
         of_engine(error.kind(), error.to_string())
+    }
+}
+
+impl From<recinto_policy::Error> for Failure {
+    fn from(error: recinto_policy::Error) -> Failure {
+        recinto_provider::Error::from(error).into()
     }
 }
 
@@ -242,6 +259,7 @@ impl From<recinto_provider::Error> for Failure {
             ProviderKind::Engine(kind) => of_engine(kind, text),
             ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
             ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
+            ProviderKind::Outside(kind) => of_outside(*kind, &text),
             ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
             _ => Failure::usage(text),
         }

@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "ask",
     "chat",
     "status",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 14] = [
     "render",
     "lock",
     "arch",
+    "egress",
     "bench",
     "profile",
     "completions",
