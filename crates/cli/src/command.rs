@@ -43,6 +43,7 @@ commands! {
     Gate => gate,
     Lock => lock,
     Arch => arch,
+    Egress => egress,
     Bench => bench,
     Profile => profile,
     Completions => completions,

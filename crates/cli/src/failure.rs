@@ -7,6 +7,7 @@ use std::io;
 use recinto_backends::Kind as BackendKind;
 use recinto_engine::Kind as EngineKind;
 use recinto_judge::Kind as JudgeKind;
+use recinto_policy::Kind as OutsideKind;
 use recinto_provider::{Finish, Kind as ProviderKind};
 use recinto_store::Kind as NameKind;
 use recinto_tasks::Kind as TaskKind;
@@ -236,8 +237,19 @@ fn of_provider(kind: &ProviderKind, text: String) -> Failure {
         ProviderKind::Locked => Failure::of_kind(Exit::Failed, LOCK, one_line(&text)),
         ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
         ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
+        ProviderKind::Outside(kind) => of_outside(*kind, &text),
         _ => Failure::usage(text),
     }
+}
+
+fn of_outside(kind: OutsideKind, text: &str) -> Failure {
+    let (exit, word) = match kind {
+        OutsideKind::Refused => (Exit::Failed, "refused"),
+        OutsideKind::Exhausted => (Exit::Failed, "budget"),
+        OutsideKind::Egress => (Exit::Failed, "egress"),
+        _ => (Exit::Usage, "usage"),
+    };
+    Failure::of_kind(exit, word, one_line(text))
 }
 
 fn of_name(kind: NameKind, text: String) -> Failure {
@@ -250,6 +262,12 @@ fn of_name(kind: NameKind, text: String) -> Failure {
 impl From<recinto_engine::Error> for Failure {
     fn from(error: recinto_engine::Error) -> Failure {
         of_engine(error.kind(), error.to_string())
+    }
+}
+
+impl From<recinto_policy::Error> for Failure {
+    fn from(error: recinto_policy::Error) -> Failure {
+        recinto_provider::Error::from(error).into()
     }
 }
 

@@ -35,7 +35,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 fn a_table_for_people_and_an_envelope_for_programs() {
     let shell = Shell::new();
     let ran = shell.run(&["doctor"]);
-    let areas = ["cpu", "threads", "memory", "settings", "models", "sandbox", "process"];
+    let areas = ["cpu", "threads", "memory", "settings", "policy", "models", "sandbox", "process"];
     let heads: Vec<&str> = ran.out().lines().filter(|line| areas.contains(line)).collect();
     assert_eq!(heads, areas, "{}", ran.out());
     for name in ["level", "portable", "avx512-vnni", "quota", "available", "large pages"] {

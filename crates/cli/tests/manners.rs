@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "ask",
     "chat",
     "decide",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 20] = [
     "gate",
     "lock",
     "arch",
+    "egress",
     "bench",
     "profile",
     "completions",

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Most rows of one policy.
-const MAX_ROWS: usize = 10_000;
+const MAX_ROWS: usize = 1000;
 const ROW_WORDS: [&str; 4] = ["provider", "host", "model", "labels"];
 
 /// One row: some labels may reach a provider.

@@ -3,7 +3,7 @@
 //! A request may leave when each of its labels is allowed, by name, by every policy. Where there is
 //! no policy nothing may leave. So a further policy can only tighten.
 
-use std::{fmt, marker::PhantomData};
+use std::{collections::BTreeSet, fmt, marker::PhantomData};
 
 use crate::{
     destination::{Destination, Host},
@@ -31,6 +31,38 @@ impl Wall {
         &self.policies
     }
 
+    /// What may leave in all: of each place that a row names, the labels that every policy allows
+    /// there.
+    pub fn leaves(&self) -> Vec<Leave> {
+        let mut out: Vec<Leave> = Vec::new();
+        let rows = || self.policies.iter().flat_map(Policy::rows);
+        for row in rows() {
+            let (provider, host, model) = (row.provider(), row.host(), row.model());
+            let same = |leave: &Leave| {
+                (leave.provider, &*leave.host, leave.model.as_deref()) == (provider, host, model)
+            };
+            if out.iter().any(same) {
+                continue;
+            }
+            let covers = |row: &&Row| {
+                let place = (row.provider(), row.host()) == (provider, host);
+                place && (row.model().is_none() || row.model() == model)
+            };
+            let asked: BTreeSet<&Label> = rows().filter(covers).flat_map(Row::labels).collect();
+            let by_all = |label: &&Label| {
+                let allows = |policy: &Policy| {
+                    policy.rows().iter().filter(covers).any(|row| row.allows(label))
+                };
+                self.policies.iter().all(allows)
+            };
+            let labels: Vec<Label> = asked.into_iter().filter(by_all).cloned().collect();
+            let model = model.map(ToOwned::to_owned);
+            out.push(Leave { provider, host: host.to_owned(), model, labels });
+        }
+        out.retain(|leave| !leave.labels.is_empty());
+        out
+    }
+
     /// A permit for one send of a request with `labels` to `to`.
     ///
     /// # Errors
@@ -54,6 +86,19 @@ impl Wall {
         let rules = rules.into_iter().cloned().collect();
         Ok(Permit { to: to.clone(), labels: labels.clone(), rules, wall: PhantomData })
     }
+}
+
+/// Labels that may go to one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// The provider.
+    pub provider: &'static str,
+    /// The host.
+    pub host: String,
+    /// The model, where it is for one only.
+    pub model: Option<String>,
+    /// The labels; at least one.
+    pub labels: Vec<Label>,
 }
 
 /// Leave for one send, to one host. Only [`Wall::check`] makes one; it cannot be copied, it does

@@ -218,7 +218,7 @@ settings! {
     }
     /// The file with the key of the digests in that log.
     egress_key: PathBuf {
-        read: |text| values::text(text).map(PathBuf::from),
+        read: values::key_file,
         show: |path| path.display().to_string(), paths: Paths::Yes,
         short: None, value: "FILE", example: "\"egress.key\"",
         default: Fallback::Words("none, and no digests"),
@@ -228,7 +228,7 @@ settings! {
     egress_sync: bool {
         read: values::yes, show: |yes| yes.to_string(), paths: Paths::No,
         short: None, value: "BOOL", example: "true",
-        default: Fallback::Value("false"),
+        default: Fallback::Words("false"),
         about: "Whether a line of the log of sends must have reached the disk before anything is \
                 sent: true, false",
     }

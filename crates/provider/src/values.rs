@@ -1,5 +1,7 @@
 //! Text becomes the value of a setting, or an error that says what is needed.
 
+use std::path::PathBuf;
+
 use recinto_engine::{KvType, Level, Pin, Verify};
 
 use crate::{
@@ -20,6 +22,16 @@ pub(crate) fn threads(text: &str) -> Result<usize, Error> {
     match text.trim().parse() {
         Ok(n) if (1..=MAX_THREADS).contains(&n) => Ok(n),
         _ => Err(bad(text, &format!("a number from 1 to {MAX_THREADS} is needed"))),
+    }
+}
+
+/// The path of a file with a key. What has no form of a path may be the key itself, and would be
+/// shown as a path is.
+pub(crate) fn key_file(text: &str) -> Result<PathBuf, Error> {
+    match text.starts_with('/') || text.starts_with("~/") || text.contains('.') {
+        true => Ok(text.into()),
+        false => Err(Error::new(Kind::Setting, "a path is needed, and this may be a key")
+            .hint("name the file that holds the key, as in `./egress.key`")),
     }
 }
 

@@ -2,7 +2,6 @@
 //! why it has none. A provider that breaks its promise is found out.
 
 use std::{
-
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
 };

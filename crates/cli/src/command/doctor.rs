@@ -5,6 +5,7 @@
 mod check;
 mod machine;
 mod places;
+mod policy;
 mod process;
 
 use recinto_os::memory;
@@ -58,6 +59,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     checks.extend(machine::threads(&around.root, found));
     checks.extend(machine::memory(&around.root, memory::lock_limit(), args.model.lock_memory));
     checks.extend(places::settings(&settings));
+    checks.extend(found.into_iter().flat_map(|settings| policy::checks(settings, &around)));
     checks.extend(places::stores(&around));
     checks.push(places::cache(&around));
     checks.extend(process::sandbox(&recinto_os::probe::sandbox(&around.root)));

@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use recinto_policy::{REMOTES, Remote, UNLABELLED};
 use recinto_provider::{FILE_NAME, KEYS, OPTIONS, TABLES};
 use serde_json::json;
 
@@ -30,7 +31,10 @@ const HEAD: &str = "\
 ";
 
 /// What it says besides with `--staging`.
-const STAGED: &str = "# Written for staging: answers repeat, and weights are hashed in each run.\n";
+const STAGED: &str = "\
+# Written for staging: answers repeat, weights are hashed in each run, and what nobody labelled may
+# be sent to a remote provider that is chosen.
+";
 
 /// What `--staging` sets, by key and value: the same answer each time, from bytes that were
 /// hashed in this run.
@@ -41,7 +45,8 @@ const STAGING: [(&str, &str); 4] =
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// For a trial before others depend on it: answers that repeat, weights hashed in each run
+    /// For a trial before others depend on it: answers that repeat, weights hashed in each run, a
+    /// policy that lets out what nobody labelled
     #[arg(long)]
     staging: bool,
 
@@ -103,10 +108,30 @@ fn text(staging: bool) -> String {
         out.push_str(&entry(key.name, &about, key.example));
     }
     for table in TABLES {
-        out.push_str(&format!("\n[{}]\n# {}\n", table.name, table.about));
+        let set = if staging { staged(table.name) } else { None };
+        // An empty table is not always nothing: an empty policy lets nothing out.
+        let hash = if table.example.is_empty() && set.is_none() { "" } else { "# " };
+        let head = format!("[{}]", table.name);
+        let head = if set.is_some() { String::new() } else { format!("{hash}{head}\n") };
+        out.push_str(&format!("\n{head}# {}\n", table.about));
         for row in OPTIONS.iter().filter(|_| table.name == "options") {
             out.push_str(&entry(row.key, row.about, row.example));
         }
+        match set {
+            Some(text) => out.push_str(&text),
+            None => table.example.iter().for_each(|line| out.push_str(&format!("#   {line}\n"))),
+        }
     }
     out
+}
+
+/// What `--staging` sets in a table: what nobody labelled may go to the services that have a host
+/// of their own, and nothing else may. The machine's policy still holds.
+fn staged(table: &str) -> Option<String> {
+    let row = |remote: &Remote| {
+        let (name, label) = (remote.name, UNLABELLED);
+        format!("[[policy.allow]]\nprovider = \"{name}\"\nlabels = [\"{label}\"]\n")
+    };
+    let remotes = REMOTES.iter().filter(|remote| remote.host.is_some());
+    (table == "policy").then(|| remotes.map(row).collect())
 }

@@ -1,5 +1,7 @@
 //! `recinto status`: who would answer, from which setting, and whether it really can.
 
+mod outside;
+
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
@@ -16,6 +18,7 @@ use crate::{
     open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
+use outside::Outside;
 
 const EXAMPLES: &str = "\
 The model is really opened and runs one token; exit code 0 says that it can answer.
@@ -111,6 +114,8 @@ struct Chosen {
     config_files: Vec<String>,
     /// Options of answers that these files set.
     options: Rows,
+    /// What may leave, and what says so.
+    outside: Outside,
     /// Where each secret is that is there; never what it is.
     secrets: std::collections::BTreeMap<&'static str, String>,
     /// The same as lines of text.
@@ -147,11 +152,14 @@ impl Chosen {
         }
         let path = |path: &PathBuf| path.display().to_string();
         let secrets = settings.secrets.iter().map(|(name, at)| (*name, at.to_string())).collect();
+        let outside = Outside::of(settings);
+        lines.extend(outside.lines());
         Chosen {
             settings: rows,
             env_file: settings.env_file.as_ref().map(path),
             config_files: settings.files.iter().map(path).collect(),
             options,
+            outside,
             secrets,
             lines,
         }
