@@ -15,6 +15,7 @@ mod name;
 mod secret;
 mod settings;
 mod surroundings;
+pub mod texts;
 mod trust;
 mod trusted;
 mod values;
