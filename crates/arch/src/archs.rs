@@ -115,7 +115,7 @@ impl ArchFile {
     }
 }
 
-fn architecture(metadata: Metadata<'_>) -> Result<&str, Error> {
+pub(crate) fn architecture(metadata: Metadata<'_>) -> Result<&str, Error> {
     match metadata.str("general.architecture") {
         Ok(Some(name)) => Ok(name),
         Ok(None) => {
@@ -281,7 +281,8 @@ impl Archs {
                 let what = format!("no arch file serves the architecture `{stated}`");
                 let names: Vec<&str> = self.entries.keys().map(String::as_str).collect();
                 let hint = format!(
-                    "known: {}; `--arch-dir` adds files, see docs/arch-format.md",
+                    "known: {}; `recinto arch new` writes a beginning, `--arch-dir` adds files, \
+                     see docs/arch-format.md",
                     names.join(", ")
                 );
                 Err(Error::new(Kind::NoMatch, what).hint(hint))

@@ -313,7 +313,7 @@ impl<'a> Binder<'a> {
 }
 
 /// Whether `name` fits `pattern`, where `*` stands for anything.
-fn like(pattern: &str, name: &str) -> bool {
+pub(crate) fn like(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
     let Some(mut rest) = name.strip_prefix(first) else { return false };

@@ -14,6 +14,7 @@ mod expr;
 mod keys;
 mod lex;
 mod math;
+mod near;
 mod op;
 mod parse;
 mod program;
@@ -23,6 +24,7 @@ mod slots;
 pub use archs::{ArchFile, Archs, Listed, check};
 pub use compile::{Options, compile};
 pub use error::{Error, Kind, Span};
+pub use near::Nearest;
 pub use op::{Operation, operations};
 pub use program::{
     Activation, Cache, Instruction, Map, NormKind, Op, Origin, Output, OutputKind, Pairs, Program,

@@ -191,8 +191,8 @@ impl ArchArgs {
 
 /// The architectures that `settings` lead to.
 pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
-    Ok(match &settings.arch_dir {
-        Some(folder) => Archs::with_dir(&folder.value)?,
+    Ok(match settings.arch_folder()? {
+        Some(folder) => Archs::with_dir(folder)?,
         None => Archs::built_in(),
     })
 }

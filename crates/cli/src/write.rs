@@ -15,6 +15,24 @@ use crate::failure::Failure;
 /// Links that are followed before they count as a circle; as many as Linux follows.
 const LINKS: usize = 40;
 
+/// A new file: whole, or not there.
+pub fn new_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let shown = path.display();
+    // Others may read it and never write: it would not be believed.
+    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::usage(format!("{shown} is there and stays as it is"))
+                .hint("move it away first, or write it to another place"));
+        }
+        Err(e) => return Err(Failure::running(format!("cannot write {shown}: {e}"))),
+    };
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| {
+        let _ = fs::remove_file(path);
+        Failure::running(format!("cannot write {shown}: {e}"))
+    })
+}
+
 /// A file to be written: what cannot be written is refused before anything is computed, and what
 /// stands in the place is replaced only by a whole file.
 ///

@@ -455,3 +455,40 @@ fn architectures() {
         assert_eq!(ran.code, Some(1), "another architecture: {}", ran.err);
     }
 }
+
+/// A beginning for an architecture that nobody knows: to stdout or a new file, never over another.
+#[test]
+fn an_architecture_is_begun() {
+    let Some(model) = shell::tiny("an_architecture_is_begun", "qwen2-plain") else { return };
+    let shell = Shell::new();
+    let mut bytes = fs::read(model).unwrap();
+    for at in 0..bytes.len() - 5 {
+        if bytes[at..].starts_with(b"qwen2") {
+            bytes[at..at + 5].copy_from_slice(b"olmo9");
+        }
+    }
+    shell.write("olmo.gguf", bytes);
+    let ran = shell.run(&["ask", "-m", "./olmo.gguf", "hola"]);
+    assert!(ran.err.contains("`recinto arch new` writes a beginning"), "{}", ran.err);
+    fs::create_dir(shell.path().join("archs")).unwrap();
+    let ran = shell.run(&["arch", "new", "./olmo.gguf"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out().starts_with("recinto-arch 1\n"), "{}", ran.out());
+    assert!(ran.out().contains("\narch olmo9\n"), "{}", ran.out());
+    assert!(ran.err.contains("note: like `qwen2`: "), "{}", ran.err);
+    let text = ran.out().to_owned();
+    let file = ["arch", "new", "./olmo.gguf", "-o", "archs/olmo9.arch"];
+    let ran = shell.run(&file);
+    assert_eq!((ran.code, ran.out()), (Some(0), ""), "{}", ran.err);
+    assert_eq!(fs::read_to_string(shell.path().join("archs/olmo9.arch")).unwrap(), text);
+    let ran = shell.run(&file);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("is there and stays as it is"), "{}", ran.err);
+    let ran = shell.run(&["arch", "check", "archs/olmo9.arch", "--model", "./olmo.gguf"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let args = ["ask", "-m", "./olmo.gguf", "--arch-dir", "archs", "--max-tokens", "2", "hola"];
+    assert_eq!(shell.run(&args).code, Some(0));
+    let ran = shell.run(&["arch", "new", "./olmo.gguf", "--arch-dir", "archs"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("`olmo9` serves this model already"), "{}", ran.err);
+}

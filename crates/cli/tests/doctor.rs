@@ -58,21 +58,30 @@ fn a_table_for_people_and_an_envelope_for_programs() {
     assert_eq!((quiet.code, quiet.out()), (ran.code, ""));
 }
 
+/// A strict lock with no model in it.
+const EMPTY: &str = "{\n  \"recinto_lock\": 1,\n  \"strict\": true,\n  \"models\": {}\n}\n";
+
 #[test]
 fn faults_have_hints_and_a_code() {
     let shell = Shell::new();
     type Pairs<'a> = &'a [(&'a str, &'a str)];
-    let cases: [(&str, Pairs<'_>, &[&str], &str, &str); 6] = [
+    let cases: [(&str, Pairs<'_>, &[&str], &str, &str); 11] = [
         ("a store that is gone", &[("OLLAMA_MODELS", "/nothing/there")], &[], "Ollama", "OLLAMA_"),
         ("the hub", &[("HF_HUB_CACHE", "/nothing")], &[], "Hugging Face", "HF_HUB_CACHE"),
         ("no model", &[], &["-m", "./no.gguf"], "model", "in that folder"),
         ("a level nobody knows", &[("RECINTO_LEVEL", "avx9")], &[], "settings", "known: portable"),
         ("threads", &[], &["--threads", "0"], "settings", "recinto status"),
+        ("an arch folder", &[], &["--arch-dir", "no"], "arch_dir", ".arch files are in"),
+        ("by a variable", &[("RECINTO_ARCH_DIR", "m.gguf")], &[], "arch_dir", "take the setting"),
+        ("a lock", &[("RECINTO_LOCK", "no.lock")], &[], "lock", "--no-lock"),
+        ("no lock", &[], &["--lock", "m.gguf"], "lock", "--no-lock"),
+        ("a strict lock of nothing", &[], &["--lock", "none.lock"], "lock", "recinto lock NAME"),
         ("a file of settings", &[("RECINTO_CONFIG", "no.toml")], &[], "settings", "--no-config"),
     ];
     for (name, variables, args, check_name, hint) in cases {
         let mut shell = Shell::new();
         shell.write("m.gguf", "");
+        shell.write("none.lock", EMPTY);
         for (variable, value) in variables {
             shell = shell.env(variable, value);
         }

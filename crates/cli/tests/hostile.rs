@@ -320,7 +320,7 @@ fn failures_have_envelopes() {
         (&["ask", "--json", "x", "-m", model, "--timeout", "0.0000001"], "ask", "deadline", 4),
         (&["tokenize", "--json", "x", "-m", "no.gguf"], "tokenize", "model", 4),
         (&["inspect", "--json", "no.gguf"], "inspect", "model", 4),
-        (&["arch", "list", "--json", "--arch-dir", "no"], "arch list", "architecture", 4),
+        (&["arch", "list", "--json", "--arch-dir", "no"], "arch list", "usage", 2),
         (&["arch", "check", "--json", "bad.arch"], "arch check", "check", 1),
         (&["status", "--json", "-m", "no.gguf"], "status", "model", 4),
         (&["status", "--json"], "status", "usage", 2),

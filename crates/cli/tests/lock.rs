@@ -296,6 +296,82 @@ fn files_that_others_may_change() {
     }
 }
 
+/// Texts and ids that a changed part makes are not shown either.
+#[test]
+fn what_computes_nothing_is_held_to_the_lock_too() {
+    let test = "what_computes_nothing_is_held_to_the_lock_too";
+    let Some(shell) = with(test, "qwen2-plain") else { return };
+    let model = shell.path().join("modelo.gguf");
+    lock(&shell, &["./modelo.gguf"]);
+    let good = fs::read(&model).unwrap();
+    let commands: [&[&str]; 3] =
+        [&["render", "¿Qué tal?"], &["render", "--json", "hola"], &["tokenize", "¿Qué tal?"]];
+    let run = |command: &[&str], more: &[&str]| {
+        shell.run(&[command, &["-m", "modelo.gguf"], more].concat())
+    };
+    for command in commands {
+        assert_eq!(run(command, &[]).code, Some(0), "{command:?}");
+    }
+    let changes: [(&str, &str, &str, &[&str]); 2] = [
+        ("template", "{%- endfor -%}", "{%-  endfor-%}", &["render"]),
+        ("tokenizer", "tokenizer.ggml.merges", "tokenizer.ggml.mergez", &["tokenize"]),
+    ];
+    for (part, from, to, held) in changes {
+        fs::write(&model, &good).unwrap();
+        changed(&model, from, to);
+        for command in commands.iter().filter(|command| held.contains(&command[0])) {
+            let ran = run(command, &[]);
+            assert_eq!(ran.code, Some(4), "{part}, {command:?}: {}", ran.err);
+            let text = format!("{}{}", ran.out(), ran.err);
+            assert!(text.contains(&format!("{part} sha256:")), "{part}, {command:?}: {text}");
+            assert!(!ran.out().contains("Qu\u{e9} tal"), "{part}, {command:?}: {}", ran.out());
+        }
+    }
+    fs::write(&model, &good).unwrap();
+    fs::copy(&model, shell.path().join("otro.gguf")).unwrap();
+    lock(&shell, &["--strict"]);
+    let ran = shell.run(&["tokenize", "-m", "otro.gguf", "hola"]);
+    assert_eq!((ran.code, ran.out()), (Some(4), ""), "{}", ran.err);
+    assert!(ran.err.contains("which is strict"), "{}", ran.err);
+    assert_eq!(shell.run(&["tokenize", "-m", "otro.gguf", "--no-lock", "hola"]).code, Some(0));
+}
+
+/// What to do where there is no lock, or none is wanted, fits what was said and where.
+#[test]
+fn hints_fit_the_source() {
+    let Some(shell) = with("hints_fit_the_source", "qwen2-plain") else { return };
+    let refused = |shell: &Shell, args: &[&str], parts: &[&str]| {
+        let ran = shell.run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        parts.iter().for_each(|part| assert!(ran.err.contains(part), "{args:?}: {}", ran.err));
+    };
+    refused(&shell, &["lock", "--check"], &["there is no lock file", "`recinto lock NAME` makes"]);
+    refused(&shell, &["lock", "--remove", "x"], &["there is no lock file"]);
+    let away = ["no lock file is wanted: `none` (--lock)", "leave `--no-lock`"];
+    refused(&shell, &["lock", "--check", "--no-lock"], &away);
+    let gone = ["--lock: ", "nada.lock: cannot read it", "`--no-lock` runs without it"];
+    refused(&shell, &["ask", "-m", "modelo.gguf", "--lock", "nada.lock", "hola"], &gone);
+    shell.write(".env", "RECINTO_LOCK=none\n");
+    refused(&shell, &["lock"], &["(", ".env, line 1)", "take it out of ", "`--lock FILE`"]);
+    shell.write(".env", "RECINTO_LOCK=nada.lock\n");
+    let ask = ["ask", "-m", "modelo.gguf", "hola"];
+    refused(&shell, &ask, &[".env, line 1: ", "nada.lock: cannot read it"]);
+    let other = Shell::new().env("RECINTO_LOCK", "none");
+    refused(&other, &["lock"], &["(environment, RECINTO_LOCK)", "unset RECINTO_LOCK"]);
+    fs::remove_file(shell.path().join(".env")).unwrap();
+
+    lock(&shell, &["./modelo.gguf"]);
+    lock(&shell, &["--remove", "./modelo.gguf"]);
+    let ran = lock(&shell, &["--strict"]);
+    assert!(ran.out().contains("recinto.lock: strict, no models\n"), "{}", ran.out());
+    assert!(ran.err.contains("nothing runs under a strict lock without models"), "{}", ran.err);
+    let ran = shell.run(&["lock", "--check"]);
+    assert!(ran.out().contains("no models in it, and it is strict"), "{}", ran.out());
+    let ran = shell.run(&ask);
+    assert_eq!((ran.code, ran.out()), (Some(4), ""), "{}", ran.err);
+    assert!(ran.err.contains("is strict and has no model in it"), "{}", ran.err);
+}
+
 /// PRV-01: a blob whose name is its SHA-256.
 #[test]
 fn a_blob_must_be_what_its_name_says() {

@@ -113,7 +113,13 @@ fn the_list_says_what_runs_and_why_not() {
         (&row("o/n:Q4_K_M")["quantization"], &row("o/n:Q4_K_M")["context"]),
         (&"Q4_K_M".into(), &4096.into())
     );
+    let left = &json["omitted"];
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    assert_eq!((&left[0]["store"], &left[0]["reason"]), (&"hf".into(), &"name".into()));
+    assert!(left[0]["first"].as_str().unwrap().ends_with("models--o--año"), "{left}");
     let table = ok(shell.run(&["models"]));
+    let said = "1 entry is left out: its name cannot be one of a model (";
+    assert!(table.err.contains(said), "{}", table.err);
     let lines: Vec<&str> = table.out().lines().collect();
     assert!(lines[0].starts_with("NAME ") && lines[0].contains("CLAIMED DIGEST"), "{}", lines[0]);
     assert_eq!(lines.len(), want.len() + 1);

@@ -148,6 +148,7 @@ impl Model {
         let need = Need::of(&file, &program, options)?;
         if !options.any_size {
             need.fits(Path::new("/"))?;
+            need.fills(&file)?;
         }
         let (file, weights) = weights(file, options, threads)?;
         if options.pin == Pin::Memory {

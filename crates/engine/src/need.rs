@@ -88,6 +88,21 @@ impl Need {
         }
     }
 
+    /// Refuses a file of which the model reads but a little: all of it would be hashed, and of a
+    /// damaged download most may be a hole.
+    pub(crate) fn fills(&self, file: &File) -> Result<(), Error> {
+        let (size, read) = (file.size(), self.weights);
+        if size <= read.saturating_mul(SPARE).saturating_add(SPARE_BYTES) {
+            return Ok(());
+        }
+        let (whole, read) = (mib_above(size), mib_above(read));
+        let what = format!("the file has {whole} MiB, of which the model reads {read}");
+        Err(Error::new(Kind::Open, what).hint(
+            "it may be padded or damaged (`ls -ls` shows what of it is on the disk): fetch it \
+             again; `--any-size` opens it, and its digest takes its time",
+        ))
+    }
+
     /// The sum, line by line, in whole MiB that add up: what is needed rounded up, what is there
     /// down.
     fn refusal(&self, memory: &Memory) -> Error {
@@ -161,6 +176,10 @@ fn read(file: &File, program: &Program) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
+/// A file may have so many times what is read of it, and so many bytes more: other tensors, the
+/// header, padding.
+const SPARE: u64 = 4;
+const SPARE_BYTES: u64 = 1 << 30;
 /// Bytes of the tables that are made of the vocabulary.
 fn vocabulary(file: &File) -> Result<u64, Error> {
     let mut sum = 0u64;

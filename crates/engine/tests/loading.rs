@@ -123,6 +123,18 @@ fn a_copy_that_does_not_fit_is_refused_before_it_is_made() {
     assert!(text.starts_with("not enough memory: 10485"), "{text}");
     assert!(text.contains("\n  weights          1048578 MiB  a copy in this process\n"), "{text}");
     assert!(text.contains("hint: `--pin off`"), "{text}");
+    // Mapped it takes no memory; its digest would take minutes.
+    let error = Model::open(&path, &OpenOptions::default()).err().expect("most is never read");
+    assert_eq!(*error.kind(), Kind::Open, "{error}");
+    assert!(error.to_string().contains("MiB, of which the model reads 1\nhint: "), "{error}");
+    let any = OpenOptions { any_size: true, ..OpenOptions::default() };
+    assert!(logits(&Model::open(&path, &any).unwrap()).len() > 1);
+    // A hole behind the tensors, which nothing names.
+    let path = folder.path().join("cola.gguf");
+    std::fs::copy(tiny("llama-plain"), &path).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    let error = Model::open(&path, &OpenOptions::default()).err().expect("a hole at its end");
+    assert!(error.to_string().contains("of which the model reads"), "{error}");
 }
 
 #[test]

@@ -173,11 +173,16 @@ pub(crate) fn read(which: &ConfigFile, around: &Surroundings) -> Result<Vec<File
         let kind = Kind::ConfigFile;
         let rules = trusted::Rules { kind, must, root_too, ignore: IGNORE };
         if let Some(text) = trusted::read(&path, &rules)? {
-            let (settings, tables) = parse(&text).map_err(|fault| fault_in(&path, fault))?;
+            let (settings, tables) = of_text(&path, &text)?;
             out.push(File { path, settings, tables });
         }
     }
     Ok(out)
+}
+
+/// What the text of the file `path` says.
+pub(crate) fn of_text(path: &Path, text: &str) -> Result<Contents, Error> {
+    parse(text).map_err(|fault| fault_in(path, fault))
 }
 
 type Contents = (Vec<(&'static Key, String, At)>, Vec<(&'static str, At, Vec<Entry>)>);

@@ -64,11 +64,16 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
     };
     let rules = Rules { kind: Kind::EnvFile, must, root_too: false, ignore: IGNORE };
     let Some(text) = trusted::read(&path, &rules)? else { return Ok(Found::default()) };
-    let (values, secrets) = parse(&text).map_err(|(line, what, hint)| {
+    let (values, secrets) = of_text(&path, &text)?;
+    Ok(Found { path: Some(path), values, secrets })
+}
+
+/// What the text of the file `path` says.
+pub(crate) fn of_text(path: &Path, text: &str) -> Result<(Values, Secrets), Error> {
+    parse(text).map_err(|(line, what, hint)| {
         let what = format!("{}, line {line}: {what}", path.display());
         Error::new(Kind::EnvFile, what).hint(hint)
-    })?;
-    Ok(Found { path: Some(path), values, secrets })
+    })
 }
 
 type Values = Vec<(&'static str, String, usize)>;

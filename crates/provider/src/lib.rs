@@ -19,6 +19,7 @@ mod secret;
 mod settings;
 pub mod span;
 mod surroundings;
+pub mod texts;
 mod trust;
 mod trusted;
 mod turn;
@@ -93,8 +94,7 @@ pub trait Provider: Send + Sync {
 /// When there is no working directory.
 pub fn roots() -> Result<Roots, Error> {
     let around = Surroundings::now()?;
-    let variable = |name: &str| around.variable(name).map(ToOwned::to_owned);
-    Ok(Roots::from_env(&variable, &around.here))
+    Ok(Roots::from_env(&|name| around.value(name), &around.here))
 }
 
 /// Opens the provider that `settings` names.

@@ -41,6 +41,11 @@ impl Surroundings {
         Some(&row.1)
     }
 
+    /// The same, to be kept.
+    pub fn value(&self, name: &str) -> Option<OsString> {
+        self.variable(name).map(ToOwned::to_owned)
+    }
+
     /// The home of this user, where it is told by its whole path.
     pub fn home(&self) -> Option<PathBuf> {
         self.whole("HOME")

@@ -49,8 +49,7 @@ impl Place {
     }
 
     fn open(&self, name: &str, lock: &str) -> Result<Local, Error> {
-        let flags =
-            Flags { model: Some(name.into()), lock: Some(lock.into()), ..Flags::default() };
+        let flags = Flags { model: Some(name.into()), lock: Some(lock.into()), ..Flags::default() };
         let roots = Roots {
             here: self.dir.path().into(),
             home: Some(self.dir.path().into()),
@@ -104,7 +103,7 @@ fn what_a_store_keeps_beside_the_weights_is_pinned() {
     let changes: [(usize, &str, &[u8]); 3] = [
         (1, "system", "Responde en inglés.".as_bytes()),
         (2, "parameters", br#"{"temperature":0.9}"#),
-        (3, "messages", br#"[{"role":"user","content":"adiós"}]"#),
+        (3, "messages", "[{\"role\":\"user\",\"content\":\"adiós\"}]".as_bytes()),
     ];
     for (index, part, other) in changes {
         let good = std::mem::replace(&mut layers[index].1, other);
@@ -166,8 +165,7 @@ fn an_entry_holds_by_whatever_name_a_model_is_asked_for() {
 #[test]
 fn a_name_must_be_of_the_store_that_its_entry_says() {
     let (place, bytes) = (Place::new(), tiny("qwen2-plain"));
-    let manifest =
-        place.ollama().model("registry.ollama.ai/o/n/latest", &[("model", &bytes)]);
+    let manifest = place.ollama().model("registry.ollama.ai/o/n/latest", &[("model", &bytes)]);
     place.lock(&["o/n"], false);
     place.locked("o/n").unwrap();
     fs::remove_file(manifest).unwrap();
@@ -192,8 +190,7 @@ fn settings_that_lead_nowhere_are_named() {
     refused(place.open("m.gguf", gone.to_str().unwrap()), "no lock", Kind::LockFile, &parts);
     for (folder, what) in [("nada", "is not there"), ("m.gguf", "is no folder")] {
         let folder = place.dir.path().join(folder).display().to_string();
-        let settings =
-            place.settings(Flags { arch_dir: Some(folder.clone()), ..Flags::default() });
+        let settings = place.settings(Flags { arch_dir: Some(folder.clone()), ..Flags::default() });
         let error = settings.arch_folder().unwrap_err().to_string();
         assert!(error.contains(&format!("--arch-dir: {folder} {what}")), "{error}");
         let around = Surroundings {

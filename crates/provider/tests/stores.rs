@@ -138,6 +138,30 @@ fn a_template_that_is_not_understood_leaves_the_files_own() {
     }
 }
 
+/// A template that fails with a request says whose it is and how to go on without it.
+#[test]
+fn a_template_that_fails_says_whose_it_is() {
+    let place = Place::new();
+    let failing = [
+        ("it fails", &b"{{ index .Messages 99 }}"[..]),
+        ("it leaves every message out", b"siempre lo mismo"),
+    ];
+    for (name, template) in failing {
+        let layers: [(&str, &[u8]); 2] = [("model", &tiny()), ("template", template)];
+        place.ollama().model(PLACE, &layers);
+        let local = place.open("orca:7b", None, Pin::Off).unwrap();
+        let error = answer(&local).err().expect(name).to_string();
+        let store = format!("the chat template of the Ollama store {}", place.ollama().0.display());
+        let file = local.files().weights[0].display().to_string();
+        for part in [&store[..], "hint: `--completion` goes without a template; by its path", &file]
+        {
+            assert!(error.contains(part), "{name}: {part} not in: {error}");
+        }
+        let by_path = place.open(&file, None, Pin::Off).unwrap();
+        answer(&by_path).unwrap_or_else(|e| panic!("{name}: the way out: {e}"));
+    }
+}
+
 /// PRV-01: the store's claim is compared with the bytes that ran.
 #[test]
 fn a_claim_is_kept_to() {

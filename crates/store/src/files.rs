@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use recinto_receipt::Digest;
+use recinto_receipt::{Digest, of_files};
 
 use crate::layers::Layers;
 
@@ -83,6 +83,13 @@ pub struct Card {
 }
 
 impl Files {
+    /// What the store claims the digest of the whole model to be, as [`of_files`] makes it of those
+    /// of its files; `None` where it says nothing of one of them.
+    pub fn claimed_digest(&self) -> Option<Digest> {
+        let claims: Vec<Digest> = self.claimed.iter().copied().collect::<Option<_>>()?;
+        (!claims.is_empty()).then(|| of_files(&claims))
+    }
+
     /// Bytes of the weights on disk, as far as they can be looked at.
     pub fn bytes(&self) -> u64 {
         let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());

@@ -30,7 +30,7 @@ pub use list::{Closed, Entry, Listing, Omitted, list};
 pub use look::Odd;
 pub use near::nearest;
 pub use ollama::manifest;
-pub use roots::Roots;
+pub use roots::{Root, Roots};
 
 /// The files called `name`, looked for in `roots`.
 ///

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::Store;
+
 /// Where Ollama's service for Linux keeps its models; other users often may not read it.
 const SERVICE: &str = "/usr/share/ollama/.ollama/models";
 
@@ -21,7 +23,25 @@ pub struct Roots {
     pub hub: Option<PathBuf>,
 }
 
-impl Roots {
+/// A folder in which names are looked up, and what leads there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Whose it is.
+    pub store: Store,
+    /// The folder, whole.
+    pub path: PathBuf,
+    /// The variable that leads there; else whose folder it is.
+    pub from: &'static str,
+    /// Whether somebody named this very folder, so that it should be there.
+    pub named: bool,
+}
+
+impl Root {
+    /// What leads to the folder of Ollama's service, where no variable does.
+    pub const SERVICE: &str = "the service's";
+    /// What leads to the folders below the home.
+    pub const OWN: &str = "this user's";
+
     /// The folders that an environment names, seen from the folder `here`.
     ///
     /// Ollama: `OLLAMA_MODELS`, else `.ollama/models` of the home and then the folder of the Linux
@@ -30,25 +50,63 @@ impl Roots {
     /// variable counts as none, as it does for those tools.
     ///
     /// Source: the documentation of both tools.
-    pub fn from_env(environment: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Roots {
+    pub fn from_env(environment: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Vec<Root> {
         let look = |name: &str| environment(name).filter(|value| !value.is_empty());
-        let home = look("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = home(environment);
         let folder = |name: &str| {
             let path = PathBuf::from(look(name)?);
             let below_home = path.strip_prefix("~").ok().zip(home.as_ref());
             Some(below_home.map_or_else(|| here.join(&path), |(rest, home)| home.join(rest)))
         };
         let at_home = |below: &str| Some(home.as_ref()?.join(below));
-        let ollama = match folder("OLLAMA_MODELS") {
-            Some(folder) => vec![folder],
-            None => at_home(".ollama/models").into_iter().chain([SERVICE.into()]).collect(),
+        let mut out = Vec::new();
+        let mut add = |store, path: Option<PathBuf>, from, named| {
+            out.extend(path.map(|path| Root { store, path, from, named }));
         };
-        let hub = folder("HF_HUB_CACHE")
-            .or_else(|| folder("HUGGINGFACE_HUB_CACHE"))
-            .or_else(|| Some(folder("HF_HOME")?.join("hub")))
-            .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("huggingface/hub")))
-            .or_else(|| at_home(".cache/huggingface/hub"));
-        Roots { here: here.to_owned(), home, ollama, hub }
+        match folder("OLLAMA_MODELS") {
+            Some(folder) => add(Store::Ollama, Some(folder), "OLLAMA_MODELS", true),
+            None => {
+                add(Store::Ollama, at_home(".ollama/models"), Root::OWN, false);
+                add(Store::Ollama, Some(SERVICE.into()), Root::SERVICE, false);
+            }
+        }
+        // The first that is set leads; of the last two, only what is below is the cache.
+        let hub = [
+            ("HF_HUB_CACHE", "", true),
+            ("HUGGINGFACE_HUB_CACHE", "", true),
+            ("HF_HOME", "hub", false),
+            ("XDG_CACHE_HOME", "huggingface/hub", false),
+        ];
+        let set = hub.iter().find_map(|row| Some((row, folder(row.0)?)));
+        match set {
+            Some(((from, "", named), path)) => add(Store::Hub, Some(path), from, *named),
+            Some(((from, below, named), path)) => {
+                add(Store::Hub, Some(path.join(below)), from, *named);
+            }
+            None => add(Store::Hub, at_home(".cache/huggingface/hub"), Root::OWN, false),
+        }
+        out
+    }
+}
+
+/// The home of this user, where it is told by its whole path.
+fn home(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    environment("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+impl Roots {
+    /// The folders that an environment names, seen from the folder `here`, as
+    /// [`Root::from_env`] says.
+    pub fn from_env(environment: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Roots {
+        let mut roots =
+            Roots { here: here.to_owned(), home: home(environment), ..Roots::default() };
+        for root in Root::from_env(environment, here) {
+            match root.store {
+                Store::Hub => roots.hub = Some(root.path),
+                _ => roots.ollama.push(root.path),
+            }
+        }
+        roots
     }
 }
 

@@ -6,6 +6,9 @@ use crate::{Element, Error, Kind, utf8::is_utf8};
 const MAX_NAME: usize = 1 << 10;
 /// Deepest nesting of arrays; published models have one level.
 const MAX_DEPTH: u32 = 4;
+/// Most bytes of a header: far above any published model's, and few enough to be read in a second.
+/// What lies behind may be a hole of any size in the file.
+pub(crate) const MAX_HEADER: u64 = 512 << 20;
 /// Bytes of strings that are checked together: few enough to be still in the nearest cache.
 const RUN: usize = 1 << 14;
 
@@ -25,6 +28,11 @@ impl<'a> Reader<'a> {
         if len > left {
             let what = format!("truncated {what}: {len} bytes needed, {left} left in the file");
             return Err(Error::new(Kind::Truncated, what).at(self.at as u64));
+        }
+        if self.at as u64 + len > MAX_HEADER {
+            let most = MAX_HEADER >> 20;
+            let what = format!("{what} of {len} bytes goes beyond the {most} MiB of a header");
+            return Err(Error::new(Kind::Invalid, what).at(self.at as u64));
         }
         let out = &self.bytes[self.at..self.at + len as usize];
         self.at += len as usize;
@@ -118,7 +126,8 @@ impl<'a> Reader<'a> {
 
     /// Passes over `len` strings; where one of them is at fault, one by one up to it.
     fn strings(&mut self, len: u64, what: &str) -> Result<(), Error> {
-        if let Some(end) = sound_strings(self.bytes, self.at, len) {
+        let most = self.bytes.len().min(MAX_HEADER as usize);
+        if let Some(end) = sound_strings(&self.bytes[..most], self.at, len) {
             self.at = end;
             return Ok(());
         }

@@ -19,6 +19,35 @@ fn case(name: &'static str, raw: Raw, kind: Kind, says: &'static str) -> Case {
     Case { name, bytes: raw.0, kind, says }
 }
 
+/// Headers that go on in a hole of the file as large as a disk: refused, not read through.
+#[test]
+fn holes_of_a_terabyte() {
+    const SIZE: u64 = 1 << 40;
+    let long = SIZE / 2;
+    let cases = [
+        ("a string", Raw::new(0, 1).key("a", STR).u64(long)),
+        ("strings", Raw::new(0, 1).key("a", ARRAY).u32(STR).u64(long / 8)),
+        ("booleans", Raw::new(0, 1).key("a", ARRAY).u32(BOOL).u64(long)),
+        ("bytes", Raw::new(0, 1).key("tokenizer.x", ARRAY).u32(U8).u64(long)),
+        ("arrays", Raw::new(0, 1).key("a", ARRAY).u32(ARRAY).u64(long / 12)),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for (name, raw) in cases {
+        let path = dir.path().join(name);
+        std::fs::write(&path, &raw.0).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        if file.set_len(SIZE).is_err() {
+            let why = "the file system has no files of this size";
+            return println!("skipped: holes_of_a_terabyte: {why}");
+        }
+        let began = std::time::Instant::now();
+        let error = File::open(&path).err().unwrap_or_else(|| panic!("{name}: was opened"));
+        let (text, took) = (error.to_string(), began.elapsed().as_secs());
+        assert!(text.contains("beyond the 512 MiB of a header"), "{name}: {text}");
+        assert!(took < 60, "{name}: {took} s");
+    }
+}
+
 fn open(bytes: &[u8]) -> Result<File, Error> {
     File::from_bytes(bytes.to_vec())
 }

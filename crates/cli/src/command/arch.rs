@@ -1,9 +1,9 @@
 //! `recinto arch`: the architectures at hand, as text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use recinto_arch::{ArchFile, Archs, Options, Origin, compile};
+use recinto_arch::{ArchFile, Archs, Kind, Options, Origin, compile};
 use serde_json::json;
 
 use crate::{
@@ -15,16 +15,18 @@ use crate::{
     open::{self, ArchArgs, OutputArgs},
     screen::Screen,
     text::Encoding,
+    write,
 };
 
 const EXAMPLES: &str = "\
 Examples:
   recinto arch list
   recinto arch show qwen2 > my.arch
+  recinto arch new ./phi.gguf -o archs/phi9.arch
   recinto arch check my.arch --model ./qwen.gguf
   RECINTO_ARCH_DIR=./archs recinto arch list";
 
-/// List, show or check architectures
+/// List, show, begin or check architectures
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -45,6 +47,17 @@ enum Task {
     Show {
         /// Its name, as `arch list` has it
         name: String,
+        #[command(flatten)]
+        folder: ArchArgs,
+    },
+    /// Write a beginning for a model that no architecture serves: that of the nearest one by the
+    /// names of tensors, with what fits and what does not
+    New {
+        /// The model: a path, or a name of a store
+        name: String,
+        /// Write it to this file, which must not be there; else to stdout
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
         #[command(flatten)]
         folder: ArchArgs,
     },
@@ -78,10 +91,46 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             Screen::new(true, false)?.text(text)?;
             Ok(Exit::Done)
         }
+        Task::New { name, output, folder } => new(&name, output.as_deref(), &folder.archs()?),
         Task::Check { file, model, allow_key, output } => {
             check(file, model.as_deref(), allow_key, &output, &interrupt)
         }
     }
+}
+
+/// A text to begin with for a model that nothing serves.
+fn new(name: &str, output: Option<&Path>, archs: &Archs) -> Result<Exit, Failure> {
+    let mut screen = Screen::new(false, false)?;
+    let model = open::model_file(&open::files(name)?)?;
+    match archs.find(&model) {
+        Ok(known) => {
+            let what = format!("`{}` serves this model already", known.name());
+            let hint = format!("`recinto arch show {}` prints it", known.name());
+            return Err(Failure::usage(what).hint(&hint));
+        }
+        Err(error) if error.kind() == Kind::NoMatch => {}
+        Err(error) => return Err(error.into()),
+    }
+    let near = archs.nearest(&model)?;
+    let text = near.text()?;
+    let said = format!(
+        "like `{}`: {} tensors match, {} of its own are missing, {} of the model are left over; \
+         comments in the text list them",
+        near.arch.name(),
+        near.shared.len(),
+        near.lacking.len(),
+        near.unnamed.len()
+    );
+    screen.note(&said);
+    let Some(path) = output else {
+        screen.text(&text)?;
+        return Ok(Exit::Done);
+    };
+    write::new_file(path, &text)?;
+    let shown = path.display();
+    screen.note(&format!("{shown} is written: `recinto arch check {shown} --model {name}` says what \
+                          does not fit yet"));
+    Ok(Exit::Done)
 }
 
 fn place(origin: &Origin) -> String {

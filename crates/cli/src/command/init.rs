@@ -1,18 +1,12 @@
 //! `recinto init`: a `recinto.toml` to begin with, in which every line is a comment or safe.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
-
 use recinto_policy::{REMOTES, Remote, UNLABELLED};
 use recinto_provider::{FILE_NAME, KEYS, OPTIONS, TABLES};
 use serde_json::json;
 
 use crate::{
     envelope, exit::Exit, failure::Failure, interrupt::Interrupt, open::OutputArgs, screen::Screen,
+    write,
 };
 
 const EXAMPLES: &str = "\
@@ -60,7 +54,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let path = std::env::current_dir()
         .map_err(|e| Failure::running(format!("the working directory is gone: {e}")))?
         .join(FILE_NAME);
-    write(&path, &text(args.staging))?;
+    write::new_file(&path, &text(args.staging))?;
     let shown = path.display().to_string();
     if args.output.json {
         envelope::print(&mut screen, "init", json!({ "path": shown, "staging": args.staging }))?;
@@ -68,24 +62,6 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         screen.row(&format!("{shown} is written; `recinto status` shows what it sets"))?;
     }
     Ok(Exit::Done)
-}
-
-/// A new file: whole, or not there.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let shown = path.display();
-    // Others may read it and never write: it would not be believed.
-    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::usage(format!("{shown} is there and stays as it is"))
-                .hint("move it away first, or run this in another folder"));
-        }
-        Err(e) => return Err(Failure::running(format!("cannot write {shown}: {e}"))),
-    };
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| {
-        let _ = fs::remove_file(path);
-        Failure::running(format!("cannot write {shown}: {e}"))
-    })
 }
 
 /// The file's text: every key that there is, as a comment or, for staging, as it is set.

@@ -63,12 +63,29 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     Interrupt::at_once()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
-    let path = InForce::place(&settings)?
-        .ok_or_else(|| Failure::usage("no lock file is wanted (`none`), so none can be made"))?;
+    let path = InForce::place(&settings)?.ok_or_else(|| unwanted(&settings))?;
     match args.check {
         true => check(&args, &settings, path, screen),
         false => write(&args, &settings, path, screen),
     }
+}
+
+/// A lock is asked for where a setting says that there is none.
+fn unwanted(settings: &Settings) -> Failure {
+    let source = settings.lock.as_ref().map_or(&Source::Default, |setting| &setting.source);
+    let away = match source {
+        Source::Flag(_) => "leave `--no-lock` or `--lock none` out".into(),
+        Source::Environment(name) => format!("unset {name}, or give `--lock FILE`, which goes before it"),
+        other => format!("take it out of {other}, or give `--lock FILE`, which goes before it"),
+    };
+    let what = format!("no lock file is wanted: `none` ({source})");
+    Failure::usage(what).hint(&away)
+}
+
+/// No lock is where one would be.
+fn absent(path: &Path) -> Failure {
+    Failure::usage(format!("{}: there is no lock file", path.display()))
+        .hint("`recinto lock NAME` makes one there; `--lock FILE` names another place")
 }
 
 #[derive(Serialize)]
@@ -87,7 +104,12 @@ fn write(
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
     let target = Target::new(&path, &open::files_read(settings, &[]))?;
-    let mut lock = InForce::read(path.clone(), false)?.map_or_else(Lock::default, |f| f.lock);
+    let found = InForce::read(path.clone(), false)?;
+    if args.remove && found.is_none() {
+        return Err(absent(&path));
+    }
+    let there = found.is_some();
+    let mut lock = found.map_or_else(Lock::default, |found| found.lock);
     let before = lock.clone();
     lock.strict = (lock.strict || args.strict) && !args.no_strict;
     let mut warnings = Vec::new();
@@ -99,13 +121,16 @@ fn write(
             }
         }
     } else {
-        for name in names(args, settings, &before)? {
+        for name in names(args, settings, there)? {
             let (entry, said) = opened(args, settings, &name)?;
             lock.models.insert(name, entry);
             warnings.extend(said);
         }
     }
     target.write(lock.to_text().as_bytes())?;
+    if lock.strict && lock.models.is_empty() {
+        warnings.push("nothing runs under a strict lock without models: lock one by name".into());
+    }
     warnings.iter().for_each(|warning| screen.note(warning));
     let shown = path.display().to_string();
     if args.output.json {
@@ -128,16 +153,20 @@ fn write(
 
 /// The models that are meant: those named, else the one that is set, else none where there is a lock
 /// whose strictness alone was to change.
-fn names(args: &Args, settings: &Settings, lock: &Lock) -> Result<Vec<String>, Failure> {
+fn names(args: &Args, settings: &Settings, there: bool) -> Result<Vec<String>, Failure> {
     match (&args.names[..], &settings.model) {
-        ([], None) if (args.strict || args.no_strict) && !lock.models.is_empty() => Ok(Vec::new()),
+        ([], None) if (args.strict || args.no_strict) && there => Ok(Vec::new()),
         ([], _) => Ok(vec![settings.model()?.value.clone()]),
         (names, _) => Ok(names.to_vec()),
     }
 }
 
 fn models(count: usize) -> String {
-    if count == 1 { "1 model".into() } else { format!("{count} models") }
+    match count {
+        0 => "no models".into(),
+        1 => "1 model".into(),
+        n => format!("{n} models"),
+    }
 }
 
 fn known(lock: &Lock) -> String {
@@ -191,8 +220,8 @@ fn check(
     path: PathBuf,
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
-    let found = InForce::read(path, true)?;
-    let InForce { path, lock } = found.ok_or_else(|| Failure::usage("there is no lock file"))?;
+    let found = InForce::read(path.clone(), false)?;
+    let InForce { path, lock } = found.ok_or_else(|| absent(&path))?;
     let names: Vec<String> = match args.names.is_empty() {
         true => lock.models.keys().cloned().collect(),
         false => args.names.clone(),
@@ -216,6 +245,10 @@ fn check(
         let body = Body { lock: lock_path, strict, ok: bad == 0, models: &all, error };
         envelope::print(&mut screen, "lock", body)?;
     } else {
+        if all.is_empty() {
+            let strict = if lock.strict { ", and it is strict: nothing runs under it" } else { "" };
+            screen.row(&format!("{}: no models in it{strict}", path.display()))?;
+        }
         all.iter().try_for_each(|model| lines(&mut screen, model, &path))?;
     }
     failure.map_or(Ok(Exit::Done), |failure| Err(failure.told()))
@@ -223,7 +256,13 @@ fn check(
 
 fn compare(args: &Args, settings: &Settings, name: &str, entry: &Entry, strict: bool) -> Checked {
     let name = name.to_owned();
-    match opened(args, settings, &name) {
+    let opened = opened(args, settings, &name).and_then(|(found, warnings)| {
+        match entry.elsewhere(&name, &found.store) {
+            Some(error) => Err(error.into()),
+            None => Ok((found, warnings)),
+        }
+    });
+    match opened {
         Ok((found, warnings)) => {
             let parts = entry.compare(&found);
             let safe = !strict || warnings.is_empty();

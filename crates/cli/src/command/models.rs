@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use recinto_provider::Settings;
-use recinto_store::{Entry, Form, Listing, Store, licence};
+use recinto_store::{Entry, Form, Listing, Omitted, Store, licence};
 use serde::Serialize;
 
 use crate::{
@@ -105,8 +105,34 @@ struct Place {
 #[derive(Serialize)]
 struct Body<'a> {
     models: &'a [Row],
-    /// Stores that could not be listed.
+    /// Stores, and folders in them, that could not be listed.
     closed: Vec<Place>,
+    /// What is in the stores and no name leads to, by store and reason.
+    omitted: Vec<Left>,
+}
+
+/// Entries of a store that are not listed, for one reason.
+#[derive(Serialize)]
+struct Left {
+    store: &'static str,
+    root: PathBuf,
+    reason: &'static str,
+    why: &'static str,
+    count: usize,
+    first: String,
+}
+
+impl Left {
+    fn of(omitted: &Omitted) -> Left {
+        Left {
+            store: omitted.store.name(),
+            root: omitted.root.clone(),
+            reason: omitted.why.name(),
+            why: omitted.why.why(),
+            count: omitted.count,
+            first: omitted.first.to_string_lossy().into_owned(),
+        }
+    }
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
@@ -128,7 +154,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             state: if closed.absent { "absent".into() } else { closed.why.clone() },
         };
         let closed = listing.closed.iter().map(place).collect();
-        envelope::print(&mut screen, "models", Body { models: &rows, closed })?;
+        let omitted = listing.omitted.iter().map(Left::of).collect();
+        envelope::print(&mut screen, "models", Body { models: &rows, closed, omitted })?;
         return Ok(Exit::Done);
     }
     if !rows.is_empty() {
@@ -176,7 +203,7 @@ impl Row {
         };
         let glance = Glance::of(files, archs);
         let allowed = settings.licenses.as_ref().is_none_or(|list| {
-            let claimed = files.claimed.iter().flatten().any(|claim| list.value.digest(claim));
+            let claimed = files.claimed_digest().is_some_and(|claim| list.value.digest(&claim));
             list.value.licences(&glance.licences) || claimed
         });
         let refused = || Lack::new("licence", "its licence is not on the list of allowed ones");
@@ -269,6 +296,14 @@ fn remarks(screen: &Screen, rows: &[Row], listing: &Listing) {
     for (title, root, why) in places(false) {
         screen.note(&format!("{title} {root}: cannot be read ({why})"));
     }
+    for Omitted { store, root, why, count, first } in &listing.omitted {
+        let (title, first) = (store.title(), escaped(&first.to_string_lossy()).into_owned());
+        let entries = match count {
+            1 => format!("1 entry is left out: {}", why.why()),
+            n => format!("{n} entries are left out, such as this one: {}", why.why()),
+        };
+        screen.note(&format!("{title} {}: {entries} ({first})", root.display()));
+    }
     if rows.is_empty() {
         screen.note("no models; looked in");
         for (title, root, _) in places(true) {
@@ -281,8 +316,8 @@ fn remarks(screen: &Screen, rows: &[Row], listing: &Listing) {
     };
     if lacks("architecture") {
         screen.note(
-            "an architecture is added by an arch file in the folder of --arch-dir; \
-             docs/arch-format.md says how, and `recinto inspect NAME` what is missing",
+            "an architecture is added by an arch file in the folder of --arch-dir: `recinto arch \
+             new NAME` writes a beginning, docs/arch-format.md says how to go on",
         );
     }
     if lacks("licence") {

@@ -1,5 +1,6 @@
 //! `recinto tokenize`: a text as the ids that a model would read.
 
+use recinto_provider::lock;
 use recinto_tokenizer::Tokenizer;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -69,6 +70,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let text = args.text.read(args.model.lock_memory, &interrupt)?;
     // The vocabulary alone: a text can be tokenized for a model that cannot be run.
     let file = open::model_file(&files)?;
+    // Ids of another vocabulary than the locked one are not shown.
+    let claims = lock::claims(&settings, model, &files)?;
+    recinto_engine::tokenizer_holds(model, &claims, &file)?;
     let tokenizer = Tokenizer::from_metadata(file.metadata())?;
     open::remarks(&screen, &tokenizer);
     let whole = 0..text.len();

@@ -1,12 +1,11 @@
 //! Files and folders: settings, the model's name, the stores of other programs, the cache.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
+use recinto_arch::Origin;
 use recinto_os::owner::{self, Facts};
-use recinto_provider::{Settings, Surroundings};
+use recinto_provider::{Settings, Surroundings, lock::InForce};
+use recinto_store::{Root, Store};
 
 use super::check::Check;
 use crate::{failure::Failure, open};
@@ -52,72 +51,87 @@ pub fn settings(settings: &Result<Settings, Failure>) -> Vec<Check> {
             }
         },
     };
-    vec![Check::ok(SETTINGS, "files", found), model]
+    let mut checks = vec![Check::ok(SETTINGS, "files", found), model];
+    checks.extend(arch_dir(settings));
+    checks.push(lock(settings));
+    checks
 }
 
-/// A folder in which a program keeps models.
-struct Root {
-    store: &'static str,
-    /// What leads there: a variable, or why it is looked at.
-    from: &'static str,
-    path: PathBuf,
-    /// Whether somebody named it, so that it must be there.
-    named: bool,
+/// An error as a check: what is wrong, and what to do.
+fn wrong(name: &str, text: &str) -> Check {
+    let (what, hint) = text.split_once("\nhint: ").unwrap_or((text, "`recinto status` says more"));
+    Check::ok(SETTINGS, name, what).fault(hint)
 }
 
-/// Where models of other programs are on this machine.
-fn roots(around: &Surroundings) -> Vec<Root> {
-    const OLLAMA: &str = "Ollama";
-    const HUB: &str = "Hugging Face";
-    let set = |name: &str| {
-        around.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+/// Whether the folder with more architectures is there, and what is in it can be read.
+fn arch_dir(settings: &Settings) -> Option<Check> {
+    const NAME: &str = "arch_dir";
+    let setting = settings.arch_dir.as_ref()?;
+    let archs = match open::archs(settings) {
+        Ok(archs) => archs,
+        Err(failure) => return Some(wrong(NAME, &failure.text.unwrap_or_default())),
     };
-    let mut out = Vec::new();
-    let mut add = |store, from, path: Option<PathBuf>, named| {
-        out.extend(path.map(|path| Root { store, from, path, named }));
-    };
-    let home = |below: &str| around.home().map(|home| home.join(below));
-    match set("OLLAMA_MODELS") {
-        Some(path) => add(OLLAMA, "OLLAMA_MODELS", Some(path), true),
-        None => add(OLLAMA, "this user's", home(".ollama/models"), false),
-    }
-    let service = around.root.join("usr/share/ollama/.ollama/models");
-    add(OLLAMA, "the service's", Some(service), false);
-    // The first that is set leads.
-    let hub = [
-        ("HF_HUB_CACHE", ""),
-        ("HUGGINGFACE_HUB_CACHE", ""),
-        ("HF_HOME", "hub"),
-        ("XDG_CACHE_HOME", "huggingface/hub"),
-    ];
-    match hub.iter().find_map(|(name, below)| Some((*name, set(name)?.join(below)))) {
-        Some((name, path)) => add(HUB, name, Some(path), name != "XDG_CACHE_HOME"),
-        None => add(HUB, "this user's", home(".cache/huggingface/hub"), false),
-    }
-    out
+    let own = archs.list().filter(|row| *row.origin != Origin::BuiltIn);
+    let (bad, good): (Vec<_>, Vec<_>) = own.partition(|row| row.error.is_some());
+    let at = format!("{} ({})", setting.value.display(), setting.source);
+    let check = Check::ok(SETTINGS, NAME, format!("{at}: {} of use", good.len()));
+    Some(match bad.first() {
+        Some(row) => check.note(format!("`recinto arch list` says what is wrong with {}", row.name)),
+        None if good.is_empty() => check.note("a name.arch file there would be one"),
+        None => check,
+    })
 }
 
-/// Whether each store is there and can be read.
+/// Which lock holds, and whether it can be read.
+fn lock(settings: &Settings) -> Check {
+    const NAME: &str = "lock";
+    match InForce::find(settings) {
+        Err(error) => wrong(NAME, &error.to_string()),
+        Ok(None) => Check::ok(SETTINGS, NAME, "none"),
+        Ok(Some(InForce { path, lock })) => {
+            let strict = if lock.strict { "strict, " } else { "" };
+            let (count, at) = (lock.models.len(), path.display());
+            let check = Check::ok(SETTINGS, NAME, format!("{at}: {strict}{count} in it"));
+            match count {
+                0 if lock.strict => check.fault("nothing runs under it: `recinto lock NAME`"),
+                0 => check.note("`recinto lock NAME` adds a model"),
+                _ => check,
+            }
+        }
+    }
+}
+
+/// Whether each folder in which names are looked up is there and can be read.
 pub fn stores(around: &Surroundings) -> Vec<Check> {
-    roots(around).iter().map(store).collect()
+    let mut roots = Root::from_env(&|name| around.value(name), &around.here);
+    // It is the machine's own folder, which another root has elsewhere.
+    for root in roots.iter_mut().filter(|root| root.from == Root::SERVICE) {
+        if let Ok(below) = root.path.strip_prefix("/") {
+            root.path = around.root.join(below);
+        }
+    }
+    roots.iter().map(store).collect()
 }
 
 fn store(root: &Root) -> Check {
     let Root { store, from, path, named } = root;
+    let name = match store {
+        Store::Hub => "Hugging Face",
+        _ => "Ollama",
+    };
     let at = format!("{} ({from})", path.display());
-    let check = |found: &str| Check::ok(STORES, *store, format!("{at}: {found}"));
+    let check = |found: &str| Check::ok(STORES, name, format!("{at}: {found}"));
+    let again = format!("correct {from}, or unset it if no program uses it");
     match std::fs::read_dir(path) {
         Ok(_) => check("readable"),
         Err(e) if e.kind() == io::ErrorKind::NotFound && !named => check("not there"),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            check("not there").fault(format!("correct or unset {from}"))
-        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => check("not there").fault(again),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             let check = check("this user may not read it");
             let hint = "join the group that may, or copy the file; it is only read, never written";
             if *named { check.fault(hint) } else { check.note(hint) }
         }
-        Err(e) if *named => check(&e.to_string()).fault(format!("correct or unset {from}")),
+        Err(e) if *named => check(&e.to_string()).fault(again),
         Err(e) => check(&e.to_string()).note("a folder is expected there"),
     }
 }
@@ -178,7 +192,7 @@ mod tests {
         type Pairs = &'static [(&'static str, &'static str)];
         type Want = (&'static str, State, &'static str);
         const HOME: (&str, &str) = ("HOME", "ROOT/home");
-        let cases: [(&str, Pairs, &[Want]); 7] = [
+        let cases: [(&str, Pairs, &[Want]); 9] = [
             ("nobody's", &[], &[("service", State::Ok, ": not there")]),
             (
                 "a home without any",
@@ -194,24 +208,40 @@ mod tests {
                 &[HOME, ("OLLAMA_MODELS", "ROOT/there"), ("HF_HOME", "ROOT/there")],
                 &[
                     ("OLLAMA_MODELS", State::Ok, "there (OLLAMA_MODELS): readable"),
-                    ("service", State::Ok, "not there"),
-                    ("HF_HOME", State::Fault, "there/hub (HF_HOME): not there"),
+                    // It is where other things are too; its cache comes with the first download.
+                    ("HF_HOME", State::Ok, "there/hub (HF_HOME): not there"),
                 ],
             ),
             (
                 "named and not there",
                 &[("OLLAMA_MODELS", "ROOT/no")],
-                &[("OLLAMA_MODELS", State::Fault, "not there"), ("service", State::Ok, "")],
+                &[("OLLAMA_MODELS", State::Fault, "not there")],
+            ),
+            (
+                "the cache, named and not there",
+                &[("HF_HUB_CACHE", "ROOT/no"), ("OLLAMA_MODELS", "ROOT/there")],
+                &[
+                    ("OLLAMA_MODELS", State::Ok, ""),
+                    ("HF_HUB_CACHE", State::Fault, "no (HF_HUB_CACHE): not there"),
+                ],
+            ),
+            (
+                "from the working directory, and below the home",
+                &[HOME, ("OLLAMA_MODELS", "there"), ("HF_HUB_CACHE", "~/../there/ñ")],
+                &[
+                    ("OLLAMA_MODELS", State::Ok, "there (OLLAMA_MODELS): readable"),
+                    ("HF_HUB_CACHE", State::Ok, "/home/../there/ñ (HF_HUB_CACHE): readable"),
+                ],
             ),
             (
                 "a file",
                 &[("OLLAMA_MODELS", "ROOT/file")],
-                &[("OLLAMA_MODELS", State::Fault, "file"), ("service", State::Ok, "")],
+                &[("OLLAMA_MODELS", State::Fault, "file")],
             ),
             (
                 "the newer name goes first",
                 &[("HUGGINGFACE_HUB_CACHE", "ROOT/no"), ("HF_HUB_CACHE", "ROOT/there/ñ")],
-                &[("service", State::Ok, ""), ("HF_HUB_CACHE", State::Ok, "ñ/ (HF_HUB_CACHE): r")],
+                &[("service", State::Ok, ""), ("HF_HUB_CACHE", State::Ok, "ñ (HF_HUB_CACHE): r")],
             ),
             (
                 "a cache folder is nobody's promise",
@@ -222,6 +252,7 @@ mod tests {
         for (name, pairs, want) in cases {
             let root = tempfile::tempdir().unwrap();
             fs::create_dir_all(root.path().join("there/ñ")).unwrap();
+            fs::create_dir(root.path().join("home")).unwrap();
             fs::write(root.path().join("file"), "").unwrap();
             let checks = stores(&around(root.path(), pairs));
             assert_eq!(checks.len(), want.len(), "{name}: {checks:?}");
