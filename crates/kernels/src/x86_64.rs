@@ -11,6 +11,7 @@ mod avx2_dot256;
 mod avx2_float;
 mod avx2_gemm;
 mod avx2_gemm256;
+mod avx2_indices;
 mod avx2_lanes;
 mod avx2_panel;
 mod avx2_panel_codebook;

@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 use recinto_quant::codebook::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
 
 use super::avx2_dot256::{group, spread};
+use super::avx2_indices::*;
 use super::avx2_lanes::*;
 use super::avx2_twos::{apart, scaled, weighed};
 use super::row_dots::{AHEAD, row_dots};
@@ -27,54 +28,43 @@ fn eights(words: [u32; 8]) -> __m256i {
     _mm256_setr_epi32(a, b, c, d, e, f, g, h)
 }
 
-/// The 16 bits at `at`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn word(block: &[u8], at: usize) -> usize {
-    usize::from(u16::from_le_bytes(*part(block, at)))
-}
-
 /// Magnitudes of group `j` of IQ2_XXS.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group_2_xxs(block: &[u8; 66], j: usize) -> __m256i {
-    let x: &[u8; 4] = part(block, 2 + 8 * j);
-    let at = |l: usize| IQ2_XXS[usize::from(x[l])];
+fn group_2_xxs(indices: &&[u8; 64], j: usize) -> __m256i {
+    let at = |l: usize| IQ2_XXS[usize::from(indices[8 * j + l])];
     fours([at(0), at(1), at(2), at(3)])
 }
 
 /// Magnitudes of group `j` of IQ2_XS.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group_2_xs(block: &[u8; 74], j: usize) -> __m256i {
-    let at = |l: usize| IQ2_XS[word(block, 2 + 8 * j + 2 * l) & 511];
+fn group_2_xs(indices: &Indices<2, 512>, j: usize) -> __m256i {
+    let at = |l: usize| indices.entry(&IQ2_XS, 4 * j + l);
     fours([at(0), at(1), at(2), at(3)])
 }
 
 /// Magnitudes of group `j` of IQ2_S.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group_2_s(block: &[u8; 82], j: usize) -> __m256i {
-    let (x, high): (&[u8; 4], _) = (part(block, 2 + 4 * j), usize::from(block[66 + j]));
-    let at = |l: usize| IQ2_S[usize::from(x[l]) | high << (8 - 2 * l) & 0x300];
+fn group_2_s(indices: &Indices<2, 1024>, j: usize) -> __m256i {
+    let at = |l: usize| indices.entry(&IQ2_S, 4 * j + l);
     fours([at(0), at(1), at(2), at(3)])
 }
 
 /// Magnitudes of group `j` of IQ3_XXS.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group_3_xxs(block: &[u8; 98], j: usize) -> __m256i {
-    let x: &[u8; 8] = part(block, 2 + 8 * j);
-    let at = |l: usize| IQ3_XXS[usize::from(x[l])];
+fn group_3_xxs(indices: &&[u8; 64], j: usize) -> __m256i {
+    let at = |l: usize| IQ3_XXS[usize::from(indices[8 * j + l])];
     eights([at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)])
 }
 
 /// Magnitudes of group `j` of IQ3_S.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn group_3_s(block: &[u8; 110], j: usize) -> __m256i {
-    let (x, high): (&[u8; 8], _) = (part(block, 2 + 8 * j), usize::from(block[66 + j]));
-    let at = |l: usize| IQ3_S[usize::from(x[l]) | high << (8 - l) & 0x100];
+fn group_3_s(indices: &Indices<4, 512>, j: usize) -> __m256i {
+    let at = |l: usize| indices.entry(&IQ3_S, 8 * j + l);
     eights([at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)])
 }
 
@@ -234,19 +224,20 @@ fn add<const J: i16>(
     _mm256_add_epi32(total, _mm256_madd_epi16(pairs, spread::<J>(scales)))
 }
 
-/// Declares, out of a type's magnitudes, signs and scales, its signed numbers and the partial sums
-/// of a block.
+/// Declares, out of a type's indices, magnitudes, signs and scales, its signed numbers and the
+/// partial sums of a block.
 macro_rules! signed {
-    ($($bytes:literal, $group:ident, $signs:ident, $numbers:ident, $sums:ident,
+    ($($bytes:literal, $indices:expr, $group:ident, $signs:ident, $numbers:ident, $sums:ident,
         $wide:ident($scales:ident);)*) => {$(
         /// The signed numbers of a block.
         #[inline]
         #[target_feature(enable = "avx2")]
         pub(super) fn $numbers(block: &[u8; $bytes]) -> [__m256i; 8] {
             let (signs, mut all) = ($signs(block), [_mm256_setzero_si256(); 8]);
+            let indices = $indices(block);
             for j in 0..8 {
                 let sign = _mm256_or_si256(bits(signs[j]), _mm256_set1_epi8(1));
-                all[j] = _mm256_sign_epi8($group(block, j), sign);
+                all[j] = _mm256_sign_epi8($group(&indices, j), sign);
             }
             all
         }
@@ -255,37 +246,45 @@ macro_rules! signed {
         #[target_feature(enable = "avx2")]
         fn $sums(block: &[u8; $bytes], q: &[i8; 256]) -> __m256i {
             let (signs, scales) = ($signs(block), $wide($scales(block)));
+            let indices = $indices(block);
             let mut total = _mm256_setzero_si256();
-            total = add::<0>(total, $group(block, 0), &signs, scales, q);
-            total = add::<1>(total, $group(block, 1), &signs, scales, q);
-            total = add::<2>(total, $group(block, 2), &signs, scales, q);
-            total = add::<3>(total, $group(block, 3), &signs, scales, q);
-            total = add::<4>(total, $group(block, 4), &signs, scales, q);
-            total = add::<5>(total, $group(block, 5), &signs, scales, q);
-            total = add::<6>(total, $group(block, 6), &signs, scales, q);
-            add::<7>(total, $group(block, 7), &signs, scales, q)
+            total = add::<0>(total, $group(&indices, 0), &signs, scales, q);
+            total = add::<1>(total, $group(&indices, 1), &signs, scales, q);
+            total = add::<2>(total, $group(&indices, 2), &signs, scales, q);
+            total = add::<3>(total, $group(&indices, 3), &signs, scales, q);
+            total = add::<4>(total, $group(&indices, 4), &signs, scales, q);
+            total = add::<5>(total, $group(&indices, 5), &signs, scales, q);
+            total = add::<6>(total, $group(&indices, 6), &signs, scales, q);
+            add::<7>(total, $group(&indices, 7), &signs, scales, q)
         }
     )*};
 }
 
 signed! {
-    66, group_2_xxs, signs_2_xxs, numbers_2_xxs, sums_2_xxs, twice(scales_2_xxs);
-    74, group_2_xs, signs_2_xs, numbers_2_xs, sums_2_xs, apart(scales_2_xs);
-    82, group_2_s, signs_2_s, numbers_2_s, sums_2_s, apart(scales_2_s);
-    98, group_3_xxs, signs_3_xxs, numbers_3_xxs, sums_3_xxs, twice(scales_3_xxs);
-    110, group_3_s, signs_3_s, numbers_3_s, sums_3_s, twice(scales_3_s);
+    66, indices_2_xxs, group_2_xxs, signs_2_xxs, numbers_2_xxs, sums_2_xxs, twice(scales_2_xxs);
+    74, indices_2_xs, group_2_xs, signs_2_xs, numbers_2_xs, sums_2_xs, apart(scales_2_xs);
+    82, indices_2_s, group_2_s, signs_2_s, numbers_2_s, sums_2_s, apart(scales_2_s);
+    98, indices_3_xxs, group_3_xxs, signs_3_xxs, numbers_3_xxs, sums_3_xxs, twice(scales_3_xxs);
+    110, indices_3_s, group_3_s, signs_3_s, numbers_3_s, sums_3_s, twice(scales_3_s);
+}
+
+/// Group `j` of IQ1.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn group_1(indices: &Indices<2, 2048>, j: usize) -> __m256i {
+    let at = |l: usize| indices.entry(&IQ1, 4 * j + l);
+    fours([at(0), at(1), at(2), at(3)])
 }
 
 /// The numbers of IQ1_S, eight times the real ones: 7 … 25, 16 too large.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn numbers_1_s(block: &[u8; 50]) -> [__m256i; 8] {
+    let indices = indices_1::<3>(part(block, 2), part(block, 34));
     let mut all = [_mm256_setzero_si256(); 8];
     for j in 0..8 {
-        let (x, high): (&[u8; 4], _) = (part(block, 2 + 4 * j), word(block, 34 + 2 * j));
-        let at = |l: usize| IQ1[usize::from(x[l]) | high << 8 >> (3 * l) & 0x700];
-        let by = 1 - (high >> 15 << 1) as i8;
-        all[j] = _mm256_add_epi8(fours([at(0), at(1), at(2), at(3)]), _mm256_set1_epi8(by));
+        let by = 1 - (word(block, 34 + 2 * j) >> 15 << 1) as i8;
+        all[j] = _mm256_add_epi8(group_1(&indices, j), _mm256_set1_epi8(by));
     }
     all
 }
@@ -309,13 +308,13 @@ pub(super) fn numbers_1_m(block: &[u8; 56]) -> [__m256i; 8] {
         0x0800_0800_0800_0800,
         0x8000_8000_8000_8000u64 as i64,
     );
+    let indices = indices_1::<4>(part(block, 0), part(block, 32));
     let mut all = [_mm256_setzero_si256(); 8];
     for j in 0..8 {
-        let (x, high): (&[u8; 4], _) = (part(block, 4 * j), word(block, 32 + 2 * j));
-        let at = |l: usize| IQ1[usize::from(x[l]) | high << 8 >> (4 * l) & 0x700];
-        let chosen = _mm256_and_si256(_mm256_set1_epi16(high as i16), less);
-        let by = _mm256_or_si256(_mm256_cmpeq_epi16(chosen, less), _mm256_set1_epi8(1));
-        all[j] = _mm256_add_epi8(fours([at(0), at(1), at(2), at(3)]), by);
+        let high = _mm256_set1_epi16(word(block, 32 + 2 * j) as i16);
+        let chosen = _mm256_cmpeq_epi16(_mm256_and_si256(high, less), less);
+        let by = _mm256_or_si256(chosen, _mm256_set1_epi8(1));
+        all[j] = _mm256_add_epi8(group_1(&indices, j), by);
     }
     all
 }
@@ -324,16 +323,9 @@ pub(super) fn numbers_1_m(block: &[u8; 56]) -> [__m256i; 8] {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn scales_1_m(block: &[u8; 56]) -> __m128i {
-    let all = _mm256_set1_epi64x(i64::from_le_bytes(*part(block, 48)));
-    // Each word four times; a product moves its three bits to the top.
-    let four = _mm256_setr_epi64x(
-        0x0100_0100_0100_0100,
-        0x0302_0302_0302_0302,
-        0x0504_0504_0504_0504,
-        0x0706_0706_0706_0706,
-    );
+    // A product moves the three bits of each to the top.
     let places = _mm256_set1_epi64x(1 << 13 | 1 << (10 + 16) | 1 << (7 + 32) | 1 << (4 + 48));
-    let x = _mm256_mullo_epi16(_mm256_shuffle_epi8(all, four), places);
+    let x = _mm256_mullo_epi16(four_times(part(block, 48)), places);
     let x = _mm256_srli_epi16::<13>(x);
     let x = _mm_packs_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x));
     _mm_add_epi8(_mm_add_epi8(x, x), _mm_set1_epi8(1))

@@ -69,7 +69,8 @@ pub(super) fn two_groups(quants: &[u8], i: usize) -> (__m256i, __m256i) {
 /// a scale of 63 and two to an integer: far below 2³¹ for all 256.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn groups<const FIVE: bool>(scales: u64, block: &[u8], q: &[i8; 256]) -> __m256i {
+fn groups<const FIVE: bool>(block: &[u8], q: &[i8; 256]) -> __m256i {
+    let (scales, _) = scale_min(part(block, 4));
     let scales = _mm256_broadcastsi128_si256(widen(scales));
     let quants = &block[if FIVE { 48 } else { 16 }..];
     let high = if FIVE { load(part(block, 16)) } else { _mm256_setzero_si256() };
@@ -140,30 +141,18 @@ fn six(block: &[u8; 210], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
     total
 }
 
-/// Four partial sums of the minima of a block.
+/// Four partial sums of the minima of a Q4_K or Q5_K block.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn minima_sums(minima: u64, sums: &[i16; SUMS]) -> __m128i {
+pub(super) fn minima(block: &[u8], sums: &[i16; SUMS]) -> __m128i {
+    let (_, minima) = scale_min(part(block, 4));
     _mm_madd_epi16(widen(minima), load8_i16(sums[16..].first_chunk().expect("eight sums")))
 }
 
-/// The sums of the minima of four blocks.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn minima_of_four(x: [__m128i; 4]) -> __m128i {
-    _mm_hadd_epi32(_mm_hadd_epi32(x[0], x[1]), _mm_hadd_epi32(x[2], x[3]))
+row_dots! { "avx2,fma,f16c", 256:
+    dot_q4_k = 144, 2, |b: &[u8; 144], q, _| groups::<false>(b, q), [halves, half], 0,
+        less minima, 2;
+    dot_q5_k = 176, 2, |b: &[u8; 176], q, _| groups::<true>(b, q), [halves, half], 0,
+        less minima, 2;
+    dot_q6_k = 210, 3, six, [halves, half], 208;
 }
-
-/// Partial sums of a Q4_K or Q5_K block (`FIVE`), and of its minima.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn both<const FIVE: bool>(block: &[u8], q: &[i8; 256], sums: &[i16; SUMS]) -> (__m256i, __m128i) {
-    let (scales, minima) = scale_min(part(block, 4));
-    (groups::<FIVE>(scales, block, q), minima_sums(minima, sums))
-}
-
-row_dots! { "avx2,fma,f16c", 256 with minima:
-    dot_q4_k = 144, both::<false>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
-    dot_q5_k = 176, both::<true>, [minima_of_four, sum4, _mm_setzero_si128], halves, 0, 2;
-}
-row_dots! { "avx2,fma,f16c", 256: dot_q6_k = 210, 3, six, [halves, half], 208; }

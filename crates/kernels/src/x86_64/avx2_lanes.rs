@@ -83,6 +83,14 @@ pub(super) fn array4(x: __m128) -> [f32; 4] {
     unsafe { std::mem::transmute(x) }
 }
 
+/// 16 lanes of 16 bits as an array.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn array16(x: __m256i) -> [u16; 16] {
+    // SAFETY: the same 32 bytes.
+    unsafe { std::mem::transmute(x) }
+}
+
 /// 8 lanes as an array.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -175,15 +183,28 @@ pub(super) fn halves<const N: usize>(blocks: &[[u8; N]; 4], at: usize) -> __m128
 #[target_feature(enable = "avx2")]
 pub(super) fn sums(x: [__m256i; 4]) -> __m128i {
     let (a, b) = (_mm256_hadd_epi32(x[0], x[1]), _mm256_hadd_epi32(x[2], x[3]));
-    let all = _mm256_hadd_epi32(a, b);
-    _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all))
+    four(_mm256_hadd_epi32(a, b))
+}
+
+/// The sums of four vectors of four integers.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn sums4(x: [__m128i; 4]) -> __m128i {
+    _mm_hadd_epi32(_mm_hadd_epi32(x[0], x[1]), _mm_hadd_epi32(x[2], x[3]))
+}
+
+/// Four partial sums of eight.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn four(x: __m256i) -> __m128i {
+    _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x))
 }
 
 /// The sum of eight integers.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn sum(x: __m256i) -> i32 {
-    sum4(_mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x)))
+    sum4(four(x))
 }
 
 /// The sum of four integers.

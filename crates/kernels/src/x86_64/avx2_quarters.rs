@@ -9,6 +9,7 @@ use super::avx2_gemm::{Places, put_values};
 use super::avx2_lanes::*;
 use super::avx2_panel::{LINES32, half_floats};
 use super::avx2_panel_more::panel_nvfp4;
+use super::avx2_sixteen::split;
 use super::avx2_table::{look_up, pairs, raised};
 use super::panel_gemm::panel_products;
 use super::row_dots::AHEAD;
@@ -25,27 +26,28 @@ pub(super) fn ones(block: &[u8; 18], i: usize) -> __m256i {
     _mm256_or_si256(bits(!word), _mm256_set1_epi8(1))
 }
 
+/// The numbers of NVFP4, which are those of MXFP4.
+const NUMBERS: [u8; 16] = raised(&MXFP4_NUMBERS, 0);
+
 /// Half `i` of NVFP4, two parts of 16 values: signed numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn nv4(block: &[u8; 36], i: usize) -> __m256i {
-    const TABLE: [u8; 16] = raised(&MXFP4_NUMBERS, 0);
     // Eight bytes have the first and the last eight values of a part.
     let both = load16(part(block, 4 + 16 * i));
     let (low, high) = (both, _mm_srli_epi16::<4>(both));
     let apart = _mm256_set_m128i(_mm_unpackhi_epi64(low, high), _mm_unpacklo_epi64(low, high));
-    look_up(&TABLE, _mm256_and_si256(apart, _mm256_set1_epi8(15)))
+    look_up(&NUMBERS, _mm256_and_si256(apart, _mm256_set1_epi8(15)))
 }
 
-/// Four scales of NVFP4, halved, as `half_e4m3_to_f32` without a choice.
+/// Scales of NVFP4 from eight bytes, halved, as `half_e4m3_to_f32` without a choice.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn scales(block: &[u8; 36]) -> __m128 {
-    let x = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(i32::from_le_bytes(*part(block, 0))));
-    let none = _mm_castsi128_ps(_mm_cmpeq_epi32(x, _mm_set1_epi32(0x7f)));
-    let x = _mm_slli_epi32::<20>(_mm_and_si128(x, _mm_set1_epi32(0x7f)));
-    let larger = _mm_set1_ps(f32::from_bits((119 + 127) << 23));
-    _mm_andnot_ps(none, _mm_mul_ps(_mm_castsi128_ps(x), larger))
+fn scales(bytes: u64) -> __m256 {
+    let (x, most) = (_mm_cvtsi64_si128(bytes as i64), _mm_set1_epi8(0x7f));
+    let x = _mm_andnot_si128(_mm_cmpeq_epi8(x, most), _mm_and_si128(x, most));
+    let x = _mm256_slli_epi32::<20>(_mm256_cvtepu8_epi32(x));
+    _mm256_mul_ps(_mm256_castsi256_ps(x), _mm256_set1_ps(f32::from_bits((119 + 127) << 23)))
 }
 
 /// Half a scale of NVFP4.
@@ -86,24 +88,57 @@ pub(super) fn dot_q1_0(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]
     }
 }
 
-/// Rows of NVFP4.
+/// Two partial sums for each of the four parts of a block of NVFP4, whose activations are `q`. The
+/// numbers are left where their nibbles are: the first halves of all parts, then the last halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn parts(block: &[u8; 36], q: &[[i8; 32]; 2]) -> __m256i {
+    let (nibbles, q) = (split(load(part(block, 4))), [load_i8(&q[0]), load_i8(&q[1])]);
+    let even = _mm256_permute2x128_si256::<0x20>(q[0], q[1]);
+    let odd = _mm256_permute2x128_si256::<0x31>(q[0], q[1]);
+    let first = pairs(look_up(&NUMBERS, nibbles.0), _mm256_unpacklo_epi64(even, odd));
+    let last = pairs(look_up(&NUMBERS, nibbles.1), _mm256_unpackhi_epi64(even, odd));
+    // Two pairs are at most 4 · 12 · 127 = 6096.
+    _mm256_madd_epi16(_mm256_add_epi16(first, last), _mm256_set1_epi16(1))
+}
+
+/// The sums of the parts of two blocks, each block in a half; those of a block fit 16 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_two(a: __m256i, b: __m256i) -> __m256 {
+    let sums = _mm256_madd_epi16(_mm256_packs_epi32(a, b), _mm256_set1_epi16(1));
+    _mm256_cvtepi32_ps(_mm256_permute4x64_epi64::<0b11_01_10_00>(sums))
+}
+
+/// Rows of NVFP4, two blocks at a time.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn dot_nvfp4(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-    let (q, d) = (a.q.as_chunks::<32>().0.as_chunks::<2>().0, a.d.as_chunks::<2>().0);
-    let wide = _mm256_set1_epi16(1);
+    let q = a.q.as_chunks::<32>().0.as_chunks::<2>().0;
+    let d = a.d.as_chunks::<2>().0;
+    let code = |block: &[u8; 36]| u64::from(u32::from_le_bytes(*part(block, 0)));
+    let twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
     for r in 0..out.len() {
         let blocks = rows[r * stride..][..stride].as_chunks::<36>().0;
+        let (q, d) = (&q[..blocks.len()], &d[..blocks.len()]);
+        let (twos, last) = blocks.as_chunks::<2>();
         let mut acc = _mm_setzero_ps();
-        for b in 0..blocks.len() {
-            let (block, q, d) = (&blocks[b], &q[b], &d[b]);
-            ahead(block, AHEAD);
-            let of = |i: usize| _mm256_madd_epi16(pairs(nv4(block, i), load_i8(&q[i])), wide);
-            // Each half of a vector is one part's.
-            let two = _mm256_hadd_epi32(of(0), of(1));
-            let two = _mm256_hadd_epi32(two, two);
-            let (even, odd) = (_mm256_castsi256_si128(two), _mm256_extracti128_si256::<1>(two));
-            let isum = _mm_cvtepi32_ps(_mm_unpacklo_epi32(even, odd));
-            let scale = _mm_mul_ps(scales(block), _mm_setr_ps(d[0], d[0], d[1], d[1]));
+        for (i, [x, y]) in twos.iter().enumerate() {
+            ahead(x, AHEAD);
+            ahead(y, AHEAD);
+            let isum = of_two(parts(x, &q[2 * i]), parts(y, &q[2 * i + 1]));
+            let four = _mm_setr_ps(d[2 * i][0], d[2 * i][1], d[2 * i + 1][0], d[2 * i + 1][1]);
+            let d = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(four), twice);
+            let scale = _mm256_mul_ps(scales(code(x) | code(y) << 32), d);
+            let low = |x| _mm256_castps256_ps128(x);
+            acc = _mm_fmadd_ps(low(isum), low(scale), acc);
+            let high = |x| _mm256_extractf128_ps::<1>(x);
+            acc = _mm_fmadd_ps(high(isum), high(scale), acc);
+        }
+        if let [x] = last {
+            let (q, d) = (&q[blocks.len() - 1], d[blocks.len() - 1]);
+            let isum = _mm256_castps256_ps128(of_two(parts(x, q), _mm256_setzero_si256()));
+            let scale = _mm256_castps256_ps128(scales(code(x)));
+            let scale = _mm_mul_ps(scale, _mm_setr_ps(d[0], d[0], d[1], d[1]));
             acc = _mm_fmadd_ps(isum, scale, acc);
         }
         out[r] = folded(acc);

@@ -115,15 +115,21 @@ fn sums_3(block: &[u8; 110], q: &[i8; 256], sums: &[i16; SUMS]) -> __m256i {
     _mm256_sub_epi32(scaled(numbers_3(block), apart(scales), q), offset)
 }
 
-/// Partial sums of a Q2_K block, and of its minima.
+/// Partial sums of a Q2_K block.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn both_2(block: &[u8; 84], q: &[i8; 256], sums: &[i16; SUMS]) -> (__m256i, __m256i) {
-    let (scales, minima) = scale_min_2(block);
-    (scaled(numbers_2(block), apart(scales), q), weighed(minima, sums))
+fn sums_2(block: &[u8; 84], q: &[i8; 256]) -> __m256i {
+    scaled(numbers_2(block), apart(scale_min_2(block).0), q)
 }
 
-row_dots! { "avx2,fma,f16c", 256 with minima:
-    dot_q2_k = 84, both_2, [sums, sum, _mm256_setzero_si256], halves, 80, 82;
+/// Four partial sums of the minima of a Q2_K block.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn minima_2(block: &[u8; 84], sums: &[i16; SUMS]) -> __m128i {
+    four(weighed(scale_min_2(block).1, sums))
 }
-row_dots! { "avx2,fma,f16c", 256: dot_q3_k = 110, 2, sums_3, [halves, half], 108; }
+
+row_dots! { "avx2,fma,f16c", 256:
+    dot_q2_k = 84, 2, |b, q, _: &[i16; SUMS]| sums_2(b, q), [halves, half], 80, less minima_2, 82;
+    dot_q3_k = 110, 2, sums_3, [halves, half], 108;
+}

@@ -55,7 +55,8 @@ fn eight(x: __m512i) -> __m256i {
 /// Partial sums of a Q4_K or Q5_K block (`FIVE`): two groups at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")]
-fn groups<const FIVE: bool>(scales: u64, block: &[u8], q: &[i8; 256]) -> __m256i {
+fn groups<const FIVE: bool>(block: &[u8], q: &[i8; 256]) -> __m256i {
+    let (scales, _) = scale_min(part(block, 4));
     let quants = &block[if FIVE { 48 } else { 16 }..];
     let scales = _mm512_castsi128_si512(widen(scales));
     let (nibble, two) = (_mm512_set1_epi8(15), _mm512_set1_epi16(2));

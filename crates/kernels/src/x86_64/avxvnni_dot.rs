@@ -23,7 +23,8 @@ fn add_group<const J: i16>(
 /// Partial sums of a Q4_K or Q5_K block (`FIVE`).
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
-fn groups<const FIVE: bool>(scales: u64, block: &[u8], q: &[i8; 256]) -> __m256i {
+fn groups<const FIVE: bool>(block: &[u8], q: &[i8; 256]) -> __m256i {
+    let (scales, _) = scale_min(part(block, 4));
     let scales = _mm256_broadcastsi128_si256(widen(scales));
     let quants = &block[if FIVE { 48 } else { 16 }..];
     let mut n = [_mm256_setzero_si256(); 8];

@@ -62,78 +62,51 @@ macro_rules! row_dots {
         }
     )*};
     // 256-blocks: bytes of a block, lines of memory to ask for, its eight partial sums, what
-    // gives the scales of four blocks and of one, where a scale stands.
+    // gives the scales of four blocks and of one, where a scale stands; where there are minima,
+    // their four partial sums and where theirs stands. The sums are written at one place only,
+    // so that the compiler puts them there, however long they are.
     ($features:literal, 256: $(
         $name:ident = $bytes:literal, $lines:literal, $sums:expr, [$halves:ident, $half:ident],
-        $at:literal;
+        $at:literal $(, less $minima:expr, $minimum:literal)?;
     )*) => {$(
         #[target_feature(enable = $features)]
         pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-            let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-            let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
+            let count = stride / $bytes;
+            let (q, d) = (&a.q.as_chunks::<256>().0[..count], &a.d[..count]);
+            let s = &a.sums.as_chunks::<SUMS>().0[..count];
             for r in 0..out.len() {
-                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-                let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
+                let blocks = &rows[r * stride..][..stride].as_chunks::<$bytes>().0[..count];
                 let mut acc = _mm_setzero_ps();
-                for b in 0..fours.len() {
-                    let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
-                    let mut isum = [_mm256_setzero_si256(); 4];
-                    for i in 0..4 {
-                        for line in 0..$lines {
-                            ahead(&blocks[i], AHEAD + 64 * line);
-                        }
-                        isum[i] = $sums(&blocks[i], &q[i], &s[i]);
+                // Of numbers, of minima.
+                let mut parts = ([_mm256_setzero_si256(); 4], [_mm_setzero_si128(); 4]);
+                for b in 0..count {
+                    let (block, i) = (&blocks[b], b % 4);
+                    for line in 0..$lines {
+                        ahead(block, AHEAD + 64 * line);
                     }
-                    let scale = _mm_mul_ps($halves(blocks, $at), load4(d));
-                    acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-                }
-                let mut acc = array4(acc);
-                for (i, block) in rest.iter().enumerate() {
-                    let isum = sum($sums(block, &q_rest[i], &s_rest[i])) as f32;
-                    acc[i] = isum.mul_add($half(block, $at) * d_rest[i], acc[i]);
-                }
-                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-            }
-        }
-    )*};
-    // The same with minima: the closure gives both sums; `$fold` and `$one` sum those of the
-    // minima of four blocks and of one, `$zero` is none of them; `$minimum`: where it stands.
-    ($features:literal, 256 with minima: $(
-        $name:ident = $bytes:literal, $both:expr, [$fold:ident, $one:ident, $zero:ident],
-        $halves:ident, $at:literal, $minimum:literal;
-    )*) => {$(
-        #[target_feature(enable = $features)]
-        pub(super) fn $name(rows: &[u8], stride: usize, a: &Acts<'_>, out: &mut [f32]) {
-            let (q4s, q_rest) = a.q.as_chunks::<256>().0.as_chunks::<4>();
-            let (d4s, d_rest) = a.d.as_chunks::<4>();
-            let (s4s, s_rest) = a.sums.as_chunks::<SUMS>().0.as_chunks::<4>();
-            for r in 0..out.len() {
-                let (row, out) = (&rows[r * stride..][..stride], &mut out[r]);
-                let (fours, rest) = row.as_chunks::<$bytes>().0.as_chunks::<4>();
-                let mut acc = _mm_setzero_ps();
-                for b in 0..fours.len() {
-                    let (blocks, q, d, s) = (&fours[b], &q4s[b], &d4s[b], &s4s[b]);
-                    let (mut isum, mut msum) = ([_mm256_setzero_si256(); 4], [$zero(); 4]);
-                    for i in 0..4 {
-                        ahead(&blocks[i], AHEAD);
-                        ahead(&blocks[i], AHEAD + 64);
-                        (isum[i], msum[i]) = $both(&blocks[i], &q[i], &s[i]);
+                    parts.0[i] = $sums(block, &q[b], &s[b]);
+                    $(parts.1[i] = $minima(block, &s[b]);)?
+                    if i == 3 {
+                        let blocks = blocks[b - 3..].first_chunk().expect("four blocks");
+                        let d = load4(d[b - 3..].first_chunk().expect("four blocks"));
+                        let scale = _mm_mul_ps($halves(blocks, $at), d);
+                        acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(parts.0)), scale, acc);
+                        $(
+                            let scale = _mm_mul_ps($halves(blocks, $minimum), d);
+                            acc = _mm_fnmadd_ps(_mm_cvtepi32_ps(sums4(parts.1)), scale, acc);
+                        )?
                     }
-                    let d = load4(d);
-                    let scale = _mm_mul_ps($halves(blocks, $at), d);
-                    acc = _mm_fmadd_ps(_mm_cvtepi32_ps(sums(isum)), scale, acc);
-                    let scale = _mm_mul_ps($halves(blocks, $minimum), d);
-                    acc = _mm_fnmadd_ps(_mm_cvtepi32_ps($fold(msum)), scale, acc);
                 }
-                let mut acc = array4(acc);
-                for (i, block) in rest.iter().enumerate() {
-                    let (isum, msum) = $both(block, &q_rest[i], &s_rest[i]);
-                    let (isum, msum) = (sum(isum) as f32, $one(msum) as f32);
-                    acc[i] = isum.mul_add(half(block, $at) * d_rest[i], acc[i]);
-                    acc[i] = (-msum).mul_add(half(block, $minimum) * d_rest[i], acc[i]);
+                let (mut acc, whole) = (array4(acc), count - count % 4);
+                for i in 0..count - whole {
+                    let (block, d) = (&blocks[whole + i], d[whole + i]);
+                    acc[i] = (sum(parts.0[i]) as f32).mul_add($half(block, $at) * d, acc[i]);
+                    $(
+                        let msum = -(sum4(parts.1[i]) as f32);
+                        acc[i] = msum.mul_add($half(block, $minimum) * d, acc[i]);
+                    )?
                 }
-                *out = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+                out[r] = (acc[0] + acc[1]) + (acc[2] + acc[3]);
             }
         }
     )*};

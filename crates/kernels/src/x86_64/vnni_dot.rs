@@ -9,7 +9,7 @@
 /// expands this has `groups` and `six`: eight partial sums of a block of 256.
 macro_rules! vnni_dots {
     ($features:literal, $bytes:ident, $fives:ident) => {
-        use super::avx2_dot256::{minima_of_four, minima_sums, scale_min};
+        use super::avx2_dot256::{minima, scale_min};
         use super::avx2_lanes::*;
         use super::row_dots::{AHEAD, row_dots};
         use crate::acts::{Acts, SUMS};
@@ -41,8 +41,7 @@ macro_rules! vnni_dots {
             let ones = _mm256_set1_epi16(1);
             let a = _mm256_madd_epi16(_mm256_packs_epi32(x[0], x[1]), ones);
             let b = _mm256_madd_epi16(_mm256_packs_epi32(x[2], x[3]), ones);
-            let all = _mm256_madd_epi16(_mm256_packs_epi32(a, b), ones);
-            _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all))
+            four(_mm256_madd_epi16(_mm256_packs_epi32(a, b), ones))
         }
 
         /// Eight partial sums of unsigned `w` times 32 activations.
@@ -72,25 +71,13 @@ macro_rules! vnni_dots {
                 [four_halves, half], None;
         }
 
-        /// Partial sums of a Q4_K or Q5_K block (`FIVE`), and of its minima.
-        #[inline]
-        #[target_feature(enable = $features)]
-        fn both<const FIVE: bool>(
-            block: &[u8],
-            q: &[i8; 256],
-            sums: &[i16; SUMS],
-        ) -> (__m256i, __m128i) {
-            let (scales, minima) = scale_min(part(block, 4));
-            (groups::<FIVE>(scales, block, q), minima_sums(minima, sums))
+        row_dots! { $features, 256:
+            dot_q4_k = 144, 2, |b: &[u8; 144], q, _| groups::<false>(b, q), [four_halves, half], 0,
+                less minima, 2;
+            dot_q5_k = 176, 2, |b: &[u8; 176], q, _| groups::<true>(b, q), [four_halves, half], 0,
+                less minima, 2;
+            dot_q6_k = 210, 3, six, [four_halves, half], 208;
         }
-
-        row_dots! { $features, 256 with minima:
-            dot_q4_k = 144, both::<false>, [minima_of_four, sum4, _mm_setzero_si128],
-                four_halves, 0, 2;
-            dot_q5_k = 176, both::<true>, [minima_of_four, sum4, _mm_setzero_si128],
-                four_halves, 0, 2;
-        }
-        row_dots! { $features, 256: dot_q6_k = 210, 3, six, [four_halves, half], 208; }
     };
 }
 pub(super) use vnni_dots;
