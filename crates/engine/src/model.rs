@@ -27,8 +27,8 @@ use crate::{
     open::{Beside, OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
     session::{Session, SessionOptions, position_bytes},
-    watch::Watch,
     templates::Chosen,
+    watch::Watch,
 };
 
 /// An opened model: immutable, shareable, cheap to clone.

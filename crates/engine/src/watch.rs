@@ -52,7 +52,8 @@ mod tests {
         let looks = (0..640).filter(|_| fast.due_at(at(3))).count();
         assert_eq!(looks, 10, "every 64 passes, however short they are");
         let slow = Watch::new();
-        let cases = [(0, false), (249, false), (250, true), (499, false), (500, true), (501, false)];
+        let cases =
+            [(0, false), (249, false), (250, true), (499, false), (500, true), (501, false)];
         for (now, want) in cases {
             assert_eq!(slow.due_at(at(now)), want, "{now} ms");
         }

@@ -41,7 +41,10 @@ impl Constraint for Says {
 fn model() -> Model {
     let options = OpenOptions {
         threads: Some(1),
-        template: Some(StoreTemplate::Go { text: TEMPLATE.into(), store: "Ollama store /modelos".into() }),
+        template: Some(StoreTemplate::Go {
+            text: TEMPLATE.into(),
+            store: "Ollama store /modelos".into(),
+        }),
         ..OpenOptions::default()
     };
     Model::open(&common::tiny("qwen2-quant"), &options).expect("a model")

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{
-    Digest, Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session, SessionOptions,
-    Stop, StoreTemplate, TemplateSource,
+    Digest, Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session,
+    SessionOptions, Stop, StoreTemplate, TemplateSource,
 };
 use recinto_store::{
     Files, Form, Roots,

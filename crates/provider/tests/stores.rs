@@ -151,7 +151,8 @@ fn a_template_that_fails_says_whose_it_is() {
         let error = answer(&local).err().expect(name).to_string();
         let store = format!("the chat template of the Ollama store {}", place.ollama().0.display());
         let file = local.files().weights[0].display().to_string();
-        for part in [&store[..], "hint: `--completion` goes without a template; by its path", &file] {
+        for part in [&store[..], "hint: `--completion` goes without a template; by its path", &file]
+        {
             assert!(error.contains(part), "{name}: {part} not in: {error}");
         }
         let by_path = place.open(&file, None, Pin::Off).unwrap();

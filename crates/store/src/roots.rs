@@ -98,7 +98,8 @@ impl Roots {
     /// The folders that an environment names, seen from the folder `here`, as
     /// [`Root::from_env`] says.
     pub fn from_env(environment: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Roots {
-        let mut roots = Roots { here: here.to_owned(), home: home(environment), ..Roots::default() };
+        let mut roots =
+            Roots { here: here.to_owned(), home: home(environment), ..Roots::default() };
         for root in Root::from_env(environment, here) {
             match root.store {
                 Store::Hub => roots.hub = Some(root.path),

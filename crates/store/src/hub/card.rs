@@ -28,9 +28,8 @@ pub(super) fn card(entries: &[Entry]) -> Card {
 fn said(card: &str) -> Card {
     let front = front(card);
     let of = |key: &str, most: usize| {
-        let fits = |value: &String| {
-            (1..=most).contains(&value.len()) && !value.contains(char::is_control)
-        };
+        let fits =
+            |value: &String| (1..=most).contains(&value.len()) && !value.contains(char::is_control);
         let mut values: Vec<String> = values(&front, key).into_iter().filter(fits).collect();
         values.truncate(MAX_VALUES);
         values
@@ -167,9 +166,10 @@ mod tests {
             ("\u{feff}---\r\nlanguage: es\r\nlicense: \"mit\"\r\n---\r\n", &["mit"]),
             ("---\nlicense: other\nlicense_name: qwen-research\n---\n", &["qwen-research"]),
             ("---\nlicense: other\n---\n", &["other"]),
-            ("---\nlicense: Other\nlicense_name: 'licencia del señor'\n---\n", &[
-                "licencia del señor",
-            ]),
+            (
+                "---\nlicense: Other\nlicense_name: 'licencia del señor'\n---\n",
+                &["licencia del señor"],
+            ),
             ("---\nlicense_name: gemma\n---\n", &["gemma"]),
             ("---\nlicense: mit\nlicense_name: x\n---\n", &["mit"]),
             ("---\nlicense: mit # como siempre\n---\n", &["mit"]),
@@ -178,10 +178,10 @@ mod tests {
             ("---\n# license: mit\nlicense : bsd-3-clause\n---\n", &["bsd-3-clause"]),
             ("---\n\"license\": mit\n---\n", &["mit"]),
             ("---\nlicense: [apache-2.0, 'mit', \"a, b\"]\n---\n", &["apache-2.0", "mit", "a, b"]),
-            ("---\nlicense:\n- apache-2.0 # una\n- mit\nlanguage: es\n---\n", &[
-                "apache-2.0",
-                "mit",
-            ]),
+            (
+                "---\nlicense:\n- apache-2.0 # una\n- mit\nlanguage: es\n---\n",
+                &["apache-2.0", "mit"],
+            ),
             ("---\nlicense:\n  - other\n  - mit\nlicense_name: x\n---\n", &["x", "mit"]),
             ("---\nlicense:\n  # cuál\n\n  cc-by-nc-4.0\n---\n", &["cc-by-nc-4.0"]),
             ("---\nlicense: >-\n  llama3.2\ntags: [a]\n---\n", &["llama3.2"]),
@@ -209,7 +209,10 @@ mod tests {
                 "---\nlicense_link: https://example.org/año#uno\n---\n",
                 Some("https://example.org/año#uno"),
             ),
-            ("---\nlicense_link: \"https://example.org/a b\"\n---\n", Some("https://example.org/a b")),
+            (
+                "---\nlicense_link: \"https://example.org/a b\"\n---\n",
+                Some("https://example.org/a b"),
+            ),
             ("---\nlicense: mit\n---\n", None),
         ];
         for (card, want) in cases {
