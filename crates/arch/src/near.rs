@@ -9,6 +9,7 @@ use crate::{
     ArchFile, Archs, Error, Kind, Origin,
     archs::architecture,
     compile::like,
+    keys::{Meaning, meaning},
     parse::{Ast, GivenValue, Input, Part, Step},
 };
 
@@ -25,19 +26,21 @@ pub struct Nearest<'a> {
     pub arch: &'a ArchFile,
     /// What the model calls its architecture.
     pub stated: String,
+    /// Other arch files whose tensors are named as much like the model's.
+    pub alike: Vec<String>,
     /// Tensors that both have.
     pub shared: Vec<String>,
     /// Tensors that lines of the arch file need and the model lacks.
     pub lacking: Vec<String>,
     /// Tensors of the model that no line names, with the dimensions of the first.
     pub unnamed: Vec<String>,
-    /// Keys of the model that no line reads.
+    /// Keys of the model that no line reads and that may change what is computed.
     pub unread: Vec<String>,
 }
 
 impl Archs {
     /// The arch file whose tensors are named most like those of `model`: most names in common among
-    /// all that either has; of two that are alike, the first by name.
+    /// all that either has; of those that are alike, the first by name.
     ///
     /// # Errors
     /// The model does not say its architecture, or no arch file can be used.
@@ -49,8 +52,10 @@ impl Archs {
         let mut best: Option<Nearest<'_>> = None;
         for name in names {
             let near = there.beside(self.get(name)?, stated, model);
-            if best.as_ref().is_none_or(|best| near.is_nearer(best)) {
-                best = Some(near);
+            match &mut best {
+                Some(best) if best.is_nearer(&near) => {}
+                Some(best) if !near.is_nearer(best) => best.alike.push(name.to_owned()),
+                _ => best = Some(near),
             }
         }
         best.ok_or_else(|| Error::new(Kind::NoMatch, "no arch file can be used"))
@@ -75,7 +80,7 @@ impl Nearest<'_> {
     /// # Errors
     /// What the model calls its architecture cannot stand in an arch file.
     pub fn text(&self) -> Result<String, Error> {
-        let Nearest { arch, stated, shared, lacking, unnamed, unread } = self;
+        let Nearest { arch, stated, alike, shared, lacking, unnamed, unread } = self;
         let source = arch.text().strip_prefix('\u{feff}').unwrap_or(arch.text());
         let mut out = String::new();
         let mut said = false;
@@ -93,6 +98,7 @@ impl Nearest<'_> {
                         ),
                     );
                     let lists = [
+                        ("Others as near by these names", alike),
                         ("Tensors that both have", shared),
                         ("Tensors that lines below need and the model lacks", lacking),
                         ("Tensors of the model that no line names", unnamed),
@@ -177,12 +183,16 @@ impl Tensors {
         let lacking: BTreeSet<String> = lacking.map(|ways| ways.join(" or ")).collect();
         let prefix = format!("{stated}.");
         let read = ast.mentioned(&prefix);
-        let keys = model.metadata();
-        let unread = keys.iter().map(|(key, _)| key);
-        let unread = unread.filter(|key| key.starts_with(&prefix) && !read.contains(*key));
+        let metadata = model.metadata();
+        let matters = |key: &str, value| {
+            !read.contains(key) && !matches!(meaning(&prefix, key, value), Meaning::Harmless)
+        };
+        let unread = metadata.iter().filter(|(key, value)| matters(key, *value));
+        let unread = unread.map(|(key, _)| key);
         Nearest {
             arch,
             stated: stated.to_owned(),
+            alike: Vec::new(),
             shared,
             lacking: lacking.into_iter().collect(),
             unnamed,

@@ -25,6 +25,13 @@ fn tiny(name: &str) -> Vec<u8> {
     fs::read(root.join(name).with_extension("gguf")).expect("a tiny model")
 }
 
+/// A strict lock without models.
+fn empty() -> Lock {
+    let mut lock = Lock::default();
+    lock.strict = true;
+    lock
+}
+
 struct Place {
     dir: tempfile::TempDir,
 }
@@ -65,7 +72,8 @@ impl Place {
 
     /// Locks these models as they are.
     fn lock(&self, names: &[&str], strict: bool) {
-        let mut lock = Lock { strict, ..Lock::default() };
+        let mut lock = Lock::default();
+        lock.strict = strict;
         for name in names {
             let entry = Entry::of(&self.open(name, "none").unwrap()).unwrap();
             lock.models.insert((*name).into(), entry);
@@ -103,7 +111,7 @@ fn what_a_store_keeps_beside_the_weights_is_pinned() {
     let changes: [(usize, &str, &[u8]); 3] = [
         (1, "system", "Responde en inglés.".as_bytes()),
         (2, "parameters", br#"{"temperature":0.9}"#),
-        (3, "messages", "[{\"role\":\"user\",\"content\":\"adiós\"}]".as_bytes()),
+        (3, "messages", br#"[{"role":"user","content":"chao"}]"#),
     ];
     for (index, part, other) in changes {
         let good = std::mem::replace(&mut layers[index].1, other);
@@ -182,7 +190,7 @@ fn a_name_must_be_of_the_store_that_its_entry_says() {
 fn settings_that_lead_nowhere_are_named() {
     let (place, bytes) = (Place::new(), tiny("qwen2-plain"));
     fs::write(place.dir.path().join("m.gguf"), bytes).unwrap();
-    fs::write(place.lock_file(), Lock { strict: true, ..Lock::default() }.to_text()).unwrap();
+    fs::write(place.lock_file(), empty().to_text()).unwrap();
     let empty = ["recinto.lock is strict and has no model in it", "`recinto lock` with a name"];
     refused(place.locked("m.gguf"), "an empty strict lock", Kind::Locked, &empty);
     let gone = place.dir.path().join("nada.lock");
@@ -208,7 +216,7 @@ fn settings_that_lead_nowhere_are_named() {
 #[test]
 fn a_mark_before_the_text() {
     let place = Place::new();
-    let lock = Lock { strict: true, ..Lock::default() };
+    let lock = empty();
     fs::write(place.lock_file(), format!("\u{feff}{}", lock.to_text())).unwrap();
     let found = InForce::read(place.lock_file(), true).unwrap().unwrap();
     assert_eq!(found.lock, lock);

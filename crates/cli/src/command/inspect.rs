@@ -172,6 +172,9 @@ impl Found {
             let (allows, source) = (licence.allows.name(), licence.source);
             screen.row(&format!("licence       {licence}: {allows} ({source})"))?;
         }
+        if let Some(link) = &self.files.card.link {
+            screen.row(&format!("  link        {} (model card)", quoted(link)))?;
+        }
         for (key, value) in self.licence_keys() {
             screen.row(&format!("  key         {key} = {value}"))?;
         }
@@ -264,6 +267,7 @@ impl Found {
                     .into_iter().collect::<serde_json::Map<_, _>>(),
                 "messages": self.files.layers.messages.len(),
                 "licence_texts": self.files.layers.licences,
+                "licence_link": self.files.card.link,
                 "notes": self.files.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
             },
             "dtypes": self.kinds(),
