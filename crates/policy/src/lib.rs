@@ -98,4 +98,4 @@ pub use read::Place;
 pub use remotes::{LOCAL, REMOTES, Remote};
 pub use report::{Report, Sum};
 pub use time::is_day;
-pub use wall::{Cleared, Leave, Permit, Refused, Wall, Why};
+pub use wall::{Cleared, Leave, Pass, Permit, Refused, Wall, Why};

@@ -16,6 +16,7 @@ use crate::{
 /// Tasks that can be mapped.
 pub const TASKS: &[&str] = &[
     "ask",
+    "complete",
     "chat",
     "decide",
     "classify",

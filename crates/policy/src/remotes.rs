@@ -18,10 +18,7 @@ pub const LOCAL: &str = "local";
 pub const REMOTES: &[Remote] = &[
     Remote { name: "anthropic", host: Some("api.anthropic.com") },
     Remote { name: "openai", host: Some("api.openai.com") },
-    Remote { name: "gemini", host: Some("generativelanguage.googleapis.com") },
-    Remote { name: "openrouter", host: Some("openrouter.ai") },
     Remote { name: "openai-compatible", host: None },
-    Remote { name: "ollama", host: None },
 ];
 
 impl Remote {

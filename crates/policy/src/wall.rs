@@ -136,6 +136,47 @@ impl Permit<'_> {
     }
 }
 
+/// Leave for the sends of one request to one place: what a transport holds that tries again. Each
+/// try has a permit and a line of the log of its own.
+#[derive(Debug)]
+pub struct Pass<'w> {
+    wall: &'w Wall,
+    log: &'w EgressLog,
+    to: Destination,
+    labels: Labels,
+}
+
+impl<'w> Pass<'w> {
+    /// A pass through `wall` for a request with `labels` to `to`; its sends stand in `log`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Wall::check`].
+    pub fn new(
+        wall: &'w Wall,
+        log: &'w EgressLog,
+        to: &Destination,
+        labels: &Labels,
+    ) -> Result<Pass<'w>, Refused> {
+        let _ = wall.check(to, labels)?;
+        Ok(Pass { wall, log, to: to.clone(), labels: labels.clone() })
+    }
+
+    /// Where its sends may go.
+    pub fn destination(&self) -> &Destination {
+        &self.to
+    }
+
+    /// Writes one send of `body` into the log, and gives what is needed to send it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Permit::record`].
+    pub fn clear<'b>(&self, body: &'b [u8]) -> Result<Cleared<'b>, Error> {
+        self.wall.check(&self.to, &self.labels)?.record(self.log, body)
+    }
+}
+
 /// A send that is permitted and written down: what a transport takes, by value, in place of an
 /// address and a body.
 #[derive(Debug)]

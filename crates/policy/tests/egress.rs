@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use recinto_policy::{
-    Destination, EgressKey, EgressLog, Kind, Labels, MAX_LINE, Policy, Report, Wall,
+    Destination, EgressKey, EgressLog, Kind, Labels, MAX_LINE, Pass, Policy, Report, Wall,
 };
 
 const BODY: &[u8] = "{\"content\":\"¿Qué tiene la paciente Peña?\"}".as_bytes();
@@ -89,7 +89,7 @@ fn without_a_log_nothing_is_sent() {
     let error = send(&wall(&long), &log, &[]).unwrap_err();
     assert!(error.to_string().contains("4096 is the most"), "{error}");
     assert!(!at("x").exists());
-    send(&wall(&long[..long.floor_char_boundary(2000)]), &log, &[]).unwrap();
+    send(&wall(&format!("/{}", "ñ/".repeat(600))), &log, &[]).unwrap();
 }
 
 #[test]
@@ -139,6 +139,23 @@ fn a_permit_is_for_one_host() {
     ] {
         assert_eq!(cleared.check_url(url).is_ok(), want, "{url}");
     }
+}
+
+#[test]
+fn each_try_of_a_pass_has_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = EgressLog::new(dir.path().join("x"), None, false);
+    let to = Destination::new("anthropic", None, "claude").unwrap();
+    let wall = wall("/p");
+    assert!(Pass::new(&wall, &log, &to, &Labels::new(["phi"]).unwrap()).is_err());
+    let pass = Pass::new(&wall, &log, &to, &Labels::default()).unwrap();
+    assert!(pass.destination() == &to && !log.path().exists(), "a pass alone sends nothing");
+    for tries in 1..4 {
+        assert_eq!(pass.clear(BODY).unwrap().body(), BODY);
+        assert_eq!(Report::read(log.path(), None).unwrap().all.sends, tries);
+    }
+    fs::set_permissions(log.path(), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(pass.clear(BODY).unwrap_err().kind(), Kind::Egress);
 }
 
 fn line(day: &str, label: &str, bytes: u64) -> String {

@@ -50,17 +50,17 @@ labels = [\"phi\"]
     let cases: [Case<'_>; 13] = [
         ("nobody labelled it", "anthropic", None, "x", &[], None),
         ("by name", "anthropic", None, "x", &["internal"], None),
-        ("another label", "anthropic", None, "x", &["phi"], Some(1)),
-        ("one of two", "anthropic", None, "x", &["internal", "phi"], Some(1)),
+        ("another label", "anthropic", None, "x", &["phi"], Some(2)),
+        ("one of two", "anthropic", None, "x", &["internal", "phi"], Some(2)),
         ("two rows together", "anthropic", None, "claude", &["internal", "client:acme"], None),
-        ("for another model", "anthropic", None, "x", &["client:acme"], Some(1)),
-        ("a part of a label", "anthropic", None, "claude", &["client:ac"], Some(1)),
-        ("its host is not this one", "anthropic", PROXY, "x", &[], Some(1)),
-        ("this machine is remote, too", "anthropic", HERE, "x", &[], Some(1)),
+        ("for another model", "anthropic", None, "x", &["client:acme"], Some(2)),
+        ("a part of a label", "anthropic", None, "claude", &["client:ac"], Some(2)),
+        ("its host is not this one", "anthropic", PROXY, "x", &[], Some(2)),
+        ("this machine is remote, too", "anthropic", HERE, "x", &[], Some(2)),
         ("by host", compatible, HERE, "x", &["phi"], None),
-        ("another port", compatible, Some("http://localhost:8081"), "x", &["phi"], Some(10)),
-        ("unlabelled is a label", compatible, HERE, "x", &[], Some(10)),
-        ("no row", "gemini", None, "x", &[], Some(1)),
+        ("another port", compatible, Some("http://localhost:8081"), "x", &["phi"], Some(11)),
+        ("unlabelled is a label", compatible, HERE, "x", &[], Some(11)),
+        ("no row", "openai", None, "x", &[], Some(1)),
     ];
     let wall = Wall::new([policy(rows)]);
     for (name, provider, url, model, set, refused) in cases {
@@ -96,9 +96,9 @@ fn why_not() {
     };
     assert!(matches!(why("openai", "a", &["phi"]), Why::OtherLabels(at) if at.line == 2));
     assert!(matches!(why("openai", "b", &["internal"]), Why::Elsewhere(at) if at.line == 2));
-    assert!(matches!(why("gemini", "a", &["internal"]), Why::NoRow(at) if at.line == 1));
+    assert!(matches!(why("anthropic", "a", &["internal"]), Why::NoRow(at) if at.line == 1));
     // The kind of the error that others make of it.
-    let refused = wall.check(&to("gemini", None, "a"), &labels(&[])).unwrap_err();
+    let refused = wall.check(&to("anthropic", None, "a"), &labels(&[])).unwrap_err();
     let error = recinto_policy::Error::from(refused.clone());
     assert_eq!((error.kind(), error.to_string()), (Kind::Refused, refused.to_string()));
 }
@@ -161,9 +161,9 @@ fn faults_have_a_line() {
         ("word of a row", row("label = ['a']"), "line 4, column 1: unknown word `label`", "labels"),
         (
             "host needed",
-            row("labels = ['a']").replace("openai", "ollama"),
+            row("labels = ['a']").replace("openai", "openai-compatible"),
             "without `host`",
-            "ollama",
+            "no host of its own",
         ),
         ("half a path", "egress_log = 'x.jsonl'\n".into(), "line 1", "a whole path is needed"),
         ("sync", "egress_sync = 'yes'\n".into(), "line 1", "true or false is needed"),

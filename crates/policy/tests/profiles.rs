@@ -26,7 +26,7 @@ const TEXT: &str = "\
 [profiles]
 fast = \"local/hf:o/qwen:q4.gguf\"
 careful = \"anthropic/claude\"
-prudente_ñ = \"local/./m.gguf\"
+\"prudente_ñ\" = \"local/./m.gguf\"
 
 [tasks]
 route = \"fast\"
