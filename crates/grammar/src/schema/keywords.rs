@@ -42,8 +42,8 @@ macro_rules! keywords {
 /// Every keyword that is known. Another one is refused too, unless it begins with `x-`.
 pub const KEYWORDS: &[Keyword] = keywords! {
     Kept "type" "whole numbers are written without a fraction";
-    Kept "enum" "numbers up to 2^53";
-    Kept "const" "numbers up to 2^53";
+    Kept "enum" "numbers up to 2^53, texts without control characters but `\\n \\r \\t \\b \\f`";
+    Kept "const" "as `enum`";
     Kept "properties" "members are written in the order of the schema";
     Kept "patternProperties" "patterns must exclude one another";
     Kept "additionalProperties" "additional members come last; one name may come twice";

@@ -138,11 +138,11 @@ impl Parser<'_> {
             '(' => self.group()?,
             '[' => Node::One(self.class()?),
             '\\' => match self.escape(false)? {
-                Escaped::Letter(letter) => Node::One(one(letter)),
+                Escaped::Letter(letter) => Node::One(one(written_as(letter)?)),
                 Escaped::Class(class) => Node::One(format!("[{class}]")),
             },
             '*' | '+' | '?' => return Err(invalid("nothing stands before a repetition")),
-            letter => Node::One(one(letter)),
+            letter => Node::One(one(written_as(letter)?)),
         })
     }
 
@@ -375,6 +375,15 @@ enum Escaped {
     Class(String),
 }
 
+/// A character that must come; of the control characters only some can be written in JSON without
+/// its numbers.
+fn written_as(letter: char) -> Result<char, Error> {
+    match super::unwritable(letter) {
+        true => Err(unsupported("a control character")),
+        false => Ok(letter),
+    }
+}
+
 /// One character in the compiler's syntax.
 fn one(letter: char) -> String {
     match letter.is_ascii_alphanumeric() {
@@ -420,6 +429,8 @@ mod tests {
             ("(^a)?b", Kind::Unsupported, "anchor"),
             ("\\ud83d", Kind::Unsupported, "surrogate"),
             ("[]", Kind::Unsupported, "class"),
+            ("^\\cC$", Kind::Unsupported, "control character"),
+            ("a\0", Kind::Unsupported, "control character"),
             ("a(", Kind::Invalid, "not closed"),
             ("a)", Kind::Invalid, "not opened"),
             ("[a", Kind::Invalid, "not closed"),
