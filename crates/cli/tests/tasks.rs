@@ -55,7 +55,8 @@ fn a_label_is_an_answer() {
         assert_eq!(told["finish"], "end");
         assert_eq!(told["digests"]["weights"].as_str().map(str::len), Some(71), "{told}");
     }
-    let told = shell.run(&["decide", "¿Qué?", "--labels", "two.json", "--method", "score", "--json"]);
+    let told =
+        shell.run(&["decide", "¿Qué?", "--labels", "two.json", "--method", "score", "--json"]);
     let told = told.json();
     let rows = told["scores"].as_array().expect("scores");
     let sum: f64 = rows.iter().filter_map(|row| row["probability"].as_f64()).sum();
@@ -94,8 +95,16 @@ fn values_and_texts_keep_their_shape() {
 #[test]
 fn what_is_no_value_says_so() {
     let Some(shell) = shell("what_is_no_value_says_so") else { return };
-    let cut: &[&str] =
-        &["extract", "¿Sí?", "--schema", "long.json", "--max-tokens", "3", "-o", "thinking_tokens=0"];
+    let cut: &[&str] = &[
+        "extract",
+        "¿Sí?",
+        "--schema",
+        "long.json",
+        "--max-tokens",
+        "3",
+        "-o",
+        "thinking_tokens=0",
+    ];
     let ran = shell.run(cut);
     assert_eq!((ran.code, ran.out()), (Some(4), ""), "{}", ran.err);
     assert!(ran.err.contains("no value yet") && ran.err.contains("max_tokens"), "{}", ran.err);

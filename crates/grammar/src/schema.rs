@@ -248,7 +248,10 @@ impl Reader {
     }
 
     /// Bounds of numbers, those of a format among them.
-    fn bounds(&mut self, members: &Map<String, Value>) -> Result<Vec<(&'static str, Value)>, Error> {
+    fn bounds(
+        &mut self,
+        members: &Map<String, Value>,
+    ) -> Result<Vec<(&'static str, Value)>, Error> {
         let mut out = Vec::new();
         let format = members.get("format").and_then(Value::as_str).and_then(formats::number);
         let range = format.flatten();
@@ -285,10 +288,9 @@ fn properties_at_least(members: &Map<String, Value>) -> Result<Option<u64>, Erro
     match least.checked_sub(required.len() as u64) {
         None | Some(0) => Ok(None),
         Some(1) => Ok(Some(least)),
-        Some(_) => Err(unsupported(
-            "minProperties",
-            "asks for more than one member that is not required",
-        )),
+        Some(_) => {
+            Err(unsupported("minProperties", "asks for more than one member that is not required"))
+        }
     }
 }
 

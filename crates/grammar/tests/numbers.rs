@@ -1,5 +1,5 @@
-//! Bounds and multiples of numbers against exact arithmetic: whatever is accepted is valid, and what
-//! is written plainly and is valid is accepted.
+//! Bounds and multiples of numbers against exact arithmetic: whatever is accepted is valid, and
+//! what is written plainly and is valid is accepted.
 
 use std::path::PathBuf;
 
@@ -48,8 +48,8 @@ fn json_number(thousandths: i128) -> Value {
 
 #[test]
 fn bounds_hold_to_the_last_digit() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/golden/tiny/qwen2-quant.gguf");
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny/qwen2-quant.gguf");
     let options = OpenOptions { threads: Some(1), ..OpenOptions::default() };
     let model = Model::open(&path, &options).expect("a model");
     let grammars = Grammars::new(&model).expect("a vocabulary");
@@ -136,8 +136,8 @@ fn bounds_hold_to_the_last_digit() {
 
 #[test]
 fn numbers_that_arithmetic_would_bend_are_refused() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/golden/tiny/qwen2-quant.gguf");
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny/qwen2-quant.gguf");
     let options = OpenOptions { threads: Some(1), ..OpenOptions::default() };
     let model = Model::open(&path, &options).expect("a model");
     let grammars = Grammars::new(&model).expect("a vocabulary");

@@ -186,7 +186,10 @@ fn page(rows: &BTreeMap<String, Row>) -> String {
         let narrower = if row.narrower.is_empty() { "–" } else { row.narrower };
         let _ = writeln!(out, "| `{}` | {narrower} |", row.name);
     }
-    let _ = writeln!(out, "\nFormats of numbers are bounds:\n\n| format | least | most |\n|---|---|---|");
+    let _ = writeln!(
+        out,
+        "\nFormats of numbers are bounds:\n\n| format | least | most |\n|---|---|---|"
+    );
     for (name, range) in NUMBERS {
         let _ = match range {
             Some((low, high)) => writeln!(out, "| `{name}` | {low} | {high} |"),

@@ -52,7 +52,10 @@ impl<T> Outcome<T> {
     }
 
     /// The outcome of one more step, where there is a value.
-    pub(crate) fn then<U>(self, next: impl FnOnce(T) -> Result<U, Error>) -> Result<Outcome<U>, Error> {
+    pub(crate) fn then<U>(
+        self,
+        next: impl FnOnce(T) -> Result<U, Error>,
+    ) -> Result<Outcome<U>, Error> {
         Ok(match self {
             Outcome::Done(value) => Outcome::Done(next(value)?),
             Outcome::Incomplete(incomplete) => Outcome::Incomplete(incomplete),

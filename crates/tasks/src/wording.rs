@@ -31,7 +31,8 @@ pub(crate) fn decide(input: &Input, labels: &Labels) -> String {
 
 /// What is asked when a value of a schema is to be extracted.
 pub(crate) fn extract(input: &Input, schema: &Value) -> String {
-    let mut out = String::from("Extract from the user's message what this JSON Schema describes.\n");
+    let mut out =
+        String::from("Extract from the user's message what this JSON Schema describes.\n");
     let _ = writeln!(out, "{DATA}\n\n{schema}");
     instructed(&mut out, input);
     out.push_str("\nAnswer with JSON that is valid by the schema, and nothing else.");

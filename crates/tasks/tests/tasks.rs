@@ -2,7 +2,6 @@
 //! why it has none. A provider that breaks its promise is found out.
 
 use std::{
-
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
 };
@@ -191,8 +190,8 @@ fn a_thought_does_not_eat_the_answer() {
     assert_eq!(options.max_tokens, 60 + recinto_tasks::THOUGHT);
 }
 
-/// SO-15: a thought is free, ends within its budget (none at all among them), and what follows keeps
-/// to its shape.
+/// SO-15: a thought is free, ends within its budget (none at all among them), and what follows
+/// keeps to its shape.
 #[test]
 fn a_thought_ends_and_the_answer_keeps_to_its_shape() {
     let local = open("qwen3-plain");

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value, json};
 
-use super::{formats::EXACT, form, unsupported};
+use super::{form, formats::EXACT, unsupported};
 use crate::error::Error;
 
 /// Most of a `multipleOf`, its decimal point left out, and of what several have in common.

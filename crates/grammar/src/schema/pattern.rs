@@ -17,7 +17,10 @@ const DEEPEST: usize = 100;
 /// What `.` is not.
 const LINE_ENDS: &str = r"\n\r\x{2028}\x{2029}";
 /// What `\s` is.
-const BLANKS: &str = r"\t\n\x0b\x0c\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const BLANKS: &str = concat!(
+    r"\t\n\x0b\x0c\r \x{a0}\x{1680}\x{2000}-\x{200a}",
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}",
+);
 /// What `\w` is.
 const WORD: &str = "0-9A-Za-z_";
 /// Any text.
