@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Decides 20 intents of BANKING77 for 200 questions, with `recinto decide` and with a peer.
+"""Decides 20 intents of BANKING77 for 200 questions, by both methods and with a peer.
 
+    cargo build --release -p recinto-tasks --example rows
     bench/decide/run.py recinto --data train.csv --model M.gguf --out FOLDER [--method score]
     bench/decide/run.py peer    --data train.csv --model M.gguf --out FOLDER
     bench/decide/run.py report  --out FOLDER
@@ -67,31 +68,36 @@ class Table:
 def recinto(args):
     data, intents = rows(args.data)
     table = Table(args.out, args.method)
-    for at, (text, intent) in enumerate(data):
-        if at in table.done:
-            continue
+    waiting = [at for at in range(len(data)) if at not in table.done]
+    ran = subprocess.Popen(
+        [args.rows, args.model, args.method],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    for at in waiting:
+        text, intent = data[at]
         # Another order each time: it must not change anything.
         labels = intents[:]
         random.Random(at).shuffle(labels)
-        command = [args.recinto, "decide", "-", "--json", "--method", args.method]
-        command += ["-m", args.model, "--no-env-file", "--no-config"]
-        for label in labels:
-            command += ["--label", label]
-        began = time.monotonic()
-        ran = subprocess.run(command, input=text.encode(), capture_output=True)
-        ms = (time.monotonic() - began) * 1e3
-        if ran.returncode:
-            sys.exit(f"row {at}: code {ran.returncode}: {ran.stderr.decode()}")
-        told = json.loads(ran.stdout)
-        scores = {score["label"]: score["probability"] for score in told.get("scores", [])}
+        ran.stdin.write(json.dumps({"text": text, "labels": labels}) + "\n")
+        ran.stdin.flush()
+        line = ran.stdout.readline()
+        if not line:
+            sys.exit(f"row {at}: no answer")
+        told = json.loads(line)
+        probability = told["probability"]
         table.add(
             row=at,
             intent=intent,
             label=told["label"],
-            prompt_tokens=told["usage"]["prompt_tokens"],
-            ms=f"{ms:.0f}",
-            probability=repr(scores[told["label"]]) if scores else "",
+            prompt_tokens=told["prompt_tokens"],
+            ms=f"{told['ms']:.0f}",
+            probability="" if probability is None else repr(probability),
         )
+    ran.stdin.close()
+    sys.exit(ran.wait())
 
 
 def peer(args):
@@ -154,7 +160,7 @@ def main():
     parser.add_argument("--model")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--method", choices=["generate", "score"], default="generate")
-    parser.add_argument("--recinto", default="recinto")
+    parser.add_argument("--rows", default="target/release/examples/rows")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     if args.what != "report" and not (args.data and args.model):

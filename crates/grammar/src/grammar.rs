@@ -111,10 +111,24 @@ fn broken() -> EngineError {
     EngineError::new(EngineKind::Constraint, what).hint("a simpler schema or grammar needs less")
 }
 
+/// What the compiler cannot keep of a schema: a piece of its words, and ours.
+const REFUSED: &[(&str, &str)] = &[
+    ("circular references", "`$ref` leads in a circle, with other words beside it"),
+    ("oneof constraints", "`oneOf` has options that are not seen to exclude one another"),
+    ("min/maxproperties", "`minProperties` or `maxProperties` stands beside optional properties"),
+    ("disjoint", "`patternProperties` has patterns that may match the same name"),
+    ("if regex is empty", "`pattern` is too intricate to be kept"),
+    ("unicode propert", "`pattern` has a property of Unicode that is not known"),
+];
+
 /// Sorts the compiler's words into kinds.
 fn refused(error: &str) -> Error {
     let text = line(error);
     let lower = text.to_lowercase();
+    if let Some((_, what)) = REFUSED.iter().find(|(piece, _)| lower.contains(piece)) {
+        return Error::new(Kind::Unsupported, *what)
+            .hint("what cannot be kept exactly is refused; leave the word out to do without");
+    }
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let kind = if has(&["unimplemented", "unknown format", "not supported", "unsupported"]) {
         Kind::Unsupported

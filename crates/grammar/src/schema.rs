@@ -5,6 +5,7 @@
 //! kept: annotations are gone, patterns and formats are spelled out, references lead to places that
 //! were read.
 
+mod constants;
 mod formats;
 mod keywords;
 mod numbers;
@@ -35,28 +36,15 @@ const LARGEST: u64 = 1 << 24;
 ///
 /// What is no schema, or has a word that cannot be kept exactly: the error names it.
 pub(crate) fn lower(schema: &Value) -> Result<Map<String, Value>, Error> {
-    let mut reader = Reader::default();
-    let lowered = reader.schema(schema, "#", "#")?;
-    let mut lowered = match lowered {
-        Value::Object(members) => members,
-        Value::Bool(false) => {
-            return Err(Error::new(Kind::Empty, "the schema `false` allows no value"));
-        }
-        _ => Map::new(),
-    };
-    reader.numbers.check()?;
-    let places = reader.places;
-    let mut faults = Vec::new();
-    for (_, value) in lowered.iter_mut() {
-        refer(value, &places, &mut faults);
-    }
-    // The root may be a reference itself.
-    if let Some(Value::String(target)) = lowered.get_mut("$ref") {
-        point(target, &places, &mut faults);
-    }
-    match faults.into_iter().next() {
-        Some(fault) => Err(fault),
-        None => Ok(lowered),
+    // Read twice: where references lead is known when everything was read once.
+    let mut first = Reader::default();
+    first.schema(schema, "#", "#")?;
+    first.numbers.check()?;
+    let mut reader = Reader { targets: Some(first.places), ..Reader::default() };
+    match reader.schema(schema, "#", "#")? {
+        Value::Object(members) => Ok(members),
+        Value::Bool(false) => Err(Error::new(Kind::Empty, "the schema `false` allows no value")),
+        _ => Ok(Map::new()),
     }
 }
 
@@ -64,6 +52,8 @@ pub(crate) fn lower(schema: &Value) -> Result<Map<String, Value>, Error> {
 struct Reader {
     /// Pointers into the schema as it was given, and `#anchor`s, with where they lead now.
     places: HashMap<String, String>,
+    /// The same of the whole schema, once it was read.
+    targets: Option<HashMap<String, String>>,
     numbers: Numbers,
 }
 
@@ -143,11 +133,11 @@ impl Reader {
             "enum" => {
                 let values = value.as_array().filter(|values| !values.is_empty());
                 let values = values.ok_or_else(|| form(word, "a list with a value"))?;
-                values.iter().try_for_each(|value| numbers::constant(word, value))?;
+                values.iter().try_for_each(|value| constants::check(word, value))?;
                 value.clone()
             }
             "const" => {
-                numbers::constant(word, value)?;
+                constants::check(word, value)?;
                 value.clone()
             }
             "properties" | "$defs" | "definitions" | "patternProperties" => {
@@ -223,7 +213,16 @@ impl Reader {
                 if !target.starts_with('#') {
                     return Err(unsupported(word, "leads out of the schema"));
                 }
-                json!(decoded(target).ok_or_else(|| form(word, "a reference"))?)
+                let pointer = decoded(target).ok_or_else(|| form(word, "a reference"))?;
+                match self.targets.as_ref().map(|targets| targets.get(&pointer)) {
+                    Some(Some(place)) => json!(place),
+                    None => json!(pointer),
+                    Some(None) => {
+                        let target = shown(target);
+                        let what = format!("`$ref` leads to no schema of this document: {target}");
+                        return Err(Error::new(Kind::Unsupported, what));
+                    }
+                }
             }
             "$anchor" => {
                 let name = value.as_str().ok_or_else(|| form(word, "a name"))?;
@@ -323,31 +322,10 @@ fn count(word: &str, value: &Value) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// Leads every reference below `schema` to where its target is now.
-fn refer(schema: &mut Value, places: &HashMap<String, String>, faults: &mut Vec<Error>) {
-    match schema {
-        Value::Array(schemas) => schemas.iter_mut().for_each(|s| refer(s, places, faults)),
-        Value::Object(members) => {
-            for (word, value) in members.iter_mut() {
-                match (word.as_str(), value) {
-                    ("const" | "enum", _) => {}
-                    ("$ref", Value::String(target)) => point(target, places, faults),
-                    (_, value) => refer(value, places, faults),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn point(target: &mut String, places: &HashMap<String, String>, faults: &mut Vec<Error>) {
-    match places.get(target.trim_end_matches('/')) {
-        Some(place) => target.clone_from(place),
-        None => {
-            let what = format!("`$ref` leads to no schema of this document: {}", shown(target));
-            faults.push(Error::new(Kind::Invalid, what));
-        }
-    }
+/// Whether a text of JSON can have the character only by its number (`\u0000`), which is not
+/// written.
+fn unwritable(letter: char) -> bool {
+    letter.is_ascii_control() && !matches!(letter, '\n' | '\r' | '\t' | '\x08' | '\x0c')
 }
 
 /// A name as a step of a JSON pointer (RFC 6901).

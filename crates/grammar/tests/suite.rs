@@ -18,7 +18,7 @@ use recinto_grammar::{
 use serde_json::{Map, Value};
 
 /// Most orders of members that are tried of one instance.
-const ORDERS: usize = 400;
+const ORDERS: usize = 1000;
 
 /// What became of the groups of one file.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 //! there is none; never free text in its place.
 //!
 //! [`decide`], [`extract`], [`extract_as`] and [`complete`] take any
-//! [`Provider`](recinto_provider::Provider) that can do what they need. The text is data: it stands alone in the
-//! user's message, and what is asked of it stands before it, in words that have a version
-//! ([`WORDING`]). `docs/tasks.md` has examples.
+//! [`Provider`](recinto_provider::Provider) that can do what they need. The text is data: it stands
+//! alone in the user's message, and what is asked of it stands before it, in words that have a
+//! version ([`WORDING`]). `docs/tasks.md` has examples.
 //!
 //! ```no_run
 //! use recinto_provider::{Settings, open};

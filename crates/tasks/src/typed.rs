@@ -8,7 +8,7 @@ use crate::error::{Error, Kind};
 /// Words that put another schema in the same place.
 const BESIDE: [&str; 5] = ["$ref", "allOf", "anyOf", "oneOf", "unevaluatedProperties"];
 
-/// The schema of `T` (draft 2020-12), objects without other members than those that `T` has where no
+/// The schema of `T` (draft 2020-12), objects without other members than those of `T` where no
 /// schema stands beside them. Widths of numbers are formats (`int32`, …), which are kept as bounds.
 ///
 /// # Errors

@@ -21,8 +21,8 @@ Examples:
   recinto decide -f mail.txt --label \"pagos=cobros y tarjetas\" --label acceso --nothing
   recinto decide - --labels labels.txt --method score --json < mail.txt
 
-A line of the file of --labels is a label, or LABEL=DESCRIPTION. A file that ends in .json has a list
-of labels, or an object of labels and their descriptions. The order of labels changes nothing.";
+A line of the file of --labels is a label, or LABEL=DESCRIPTION. A file that ends in .json has a
+list of labels, or an object of labels with their descriptions. Their order changes nothing.";
 
 /// Decide which label fits a text
 #[derive(clap::Args, Debug)]

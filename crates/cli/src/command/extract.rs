@@ -19,8 +19,8 @@ Examples:
   recinto extract - --schema person.json --json < mail.txt
   recinto extract \"Ana, 34 años, de Ávila\" --schema person.json --instructions \"Ages are years.\"
 
-The answer is valid by the schema (JSON Schema, draft 2020-12), or there is none. What of the draft
-can be kept is in docs/json-schema.md; the rest is refused by name.";
+The answer is valid by the schema (JSON Schema, draft 2020-12), or there is none. What of the
+draft can be kept is in docs/json-schema.md; the rest is refused by name.";
 
 /// Extract a value that is valid by a JSON Schema
 #[derive(clap::Args, Debug)]

@@ -1,7 +1,7 @@
 //! What `format` may say: for texts an expression of its own, for numbers their bounds.
 //!
-//! In draft 2020-12 a format is an annotation unless a schema's dialect asserts it; here the formats
-//! of the table are always asserted, and some are narrower than their standards so that everything
+//! In draft 2020-12 a format is an annotation unless a schema's dialect asserts it; here those of
+//! the table are always asserted, and some are narrower than their standards so that everything
 //! that is written is valid by them. Sources: RFC 3339 (dates, times; appendix A: durations),
 //! RFC 5321 and 1123 (mail, hosts), RFC 2673 and 4291 (addresses), RFC 3986 (URI), RFC 6901
 //! (pointers), RFC 4122 (UUID).
@@ -86,7 +86,7 @@ pub const TEXTS: &[TextFormat] = &[
     format(
         "email",
         || format!("{ATOM}(?:\\.{ATOM}){{0,3}}@{}", hostname()),
-        "quoted names, names of more than four parts of 15 letters; addresses as domain; as `hostname`",
+        "quotes, more than four parts of 15 letters, addresses as domain; as `hostname`",
     ),
     format(
         "hostname",

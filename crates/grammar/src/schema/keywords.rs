@@ -42,13 +42,13 @@ macro_rules! keywords {
 /// Every keyword that is known. Another one is refused too, unless it begins with `x-`.
 pub const KEYWORDS: &[Keyword] = keywords! {
     Kept "type" "whole numbers are written without a fraction";
-    Kept "enum" "numbers up to 2^53";
-    Kept "const" "numbers up to 2^53";
+    Kept "enum" "numbers up to 2^53, texts without control characters but `\\n \\r \\t \\b \\f`";
+    Kept "const" "as `enum`";
     Kept "properties" "members are written in the order of the schema";
     Kept "patternProperties" "patterns must exclude one another";
     Kept "additionalProperties" "additional members come last; one name may come twice";
     Kept "required" "";
-    Kept "minProperties" "refused beside optional properties, and where more than one member that is neither required nor named would have to come";
+    Kept "minProperties" "refused beside optional properties, or for two more than are required";
     Kept "maxProperties" "refused beside optional properties";
     Kept "items" "a list of schemas is of older drafts: refused";
     Kept "prefixItems" "";
@@ -56,17 +56,17 @@ pub const KEYWORDS: &[Keyword] = keywords! {
     Kept "maxItems" "";
     Kept "minLength" "";
     Kept "maxLength" "";
-    Kept "pattern" "refused with look-around, back-references, word boundaries, or anchors within it";
+    Kept "pattern" "refused with look-around, back-references, word boundaries, inner anchors";
     Kept "format" "those of the table below are asserted; others are refused";
     Kept "minimum" "numbers up to 2^53";
     Kept "maximum" "numbers up to 2^53";
     Kept "exclusiveMinimum" "numbers up to 2^53";
     Kept "exclusiveMaximum" "numbers up to 2^53";
-    Kept "multipleOf" "at most 65535 without its point, with at most four decimals; no exponents in answers";
+    Kept "multipleOf" "65535 at the most without its point, four decimals; no exponents";
     Kept "allOf" "";
     Kept "anyOf" "";
-    Kept "oneOf" "refused where the options are not seen to exclude one another: by type, or by a required member with other constants";
-    Kept "$ref" "within the schema: `#`, `#/a/pointer`, `#anchor`; refused in a circle with other words beside it";
+    Kept "oneOf" "options exclude one another by type, or by other constants of one required member";
+    Kept "$ref" "`#`, `#/a/pointer`, `#anchor`; refused in a circle with other words beside";
     Kept "$defs" "";
     Kept "definitions" "as `$defs`";
     Kept "$anchor" "";

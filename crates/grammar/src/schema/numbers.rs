@@ -84,7 +84,7 @@ pub(super) fn written(bound: f64) -> Value {
 }
 
 /// The number as a float, if it is one exactly and the compiler can write its digits.
-fn exact(number: &Number) -> Option<f64> {
+pub(super) fn exact(number: &Number) -> Option<f64> {
     let value = number.as_f64()?;
     if value.abs() > EXACT as f64 {
         return None;
@@ -92,16 +92,4 @@ fn exact(number: &Number) -> Option<f64> {
     let text = format!("{value}");
     let part = text.split_once('.').map_or(0, |(_, part)| part.len());
     (part <= DIGITS && !text.contains('e')).then_some(value)
-}
-
-/// Checks every number within a constant.
-pub(super) fn constant(word: &str, value: &Value) -> Result<(), Error> {
-    match value {
-        Value::Number(number) => exact(number).map(drop).ok_or_else(|| {
-            unsupported(word, "has a number beyond 2^53 or with more than 12 decimals")
-        }),
-        Value::Array(values) => values.iter().try_for_each(|value| constant(word, value)),
-        Value::Object(members) => members.values().try_for_each(|value| constant(word, value)),
-        _ => Ok(()),
-    }
 }

@@ -17,7 +17,10 @@ const DEEPEST: usize = 100;
 /// What `.` is not.
 const LINE_ENDS: &str = r"\n\r\x{2028}\x{2029}";
 /// What `\s` is.
-const BLANKS: &str = r"\t\n\x0b\x0c\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const BLANKS: &str = concat!(
+    r"\t\n\x0b\x0c\r \x{a0}\x{1680}\x{2000}-\x{200a}",
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}",
+);
 /// What `\w` is.
 const WORD: &str = "0-9A-Za-z_";
 /// Any text.
@@ -138,11 +141,11 @@ impl Parser<'_> {
             '(' => self.group()?,
             '[' => Node::One(self.class()?),
             '\\' => match self.escape(false)? {
-                Escaped::Letter(letter) => Node::One(one(letter)),
+                Escaped::Letter(letter) => Node::One(one(written_as(letter)?)),
                 Escaped::Class(class) => Node::One(format!("[{class}]")),
             },
             '*' | '+' | '?' => return Err(invalid("nothing stands before a repetition")),
-            letter => Node::One(one(letter)),
+            letter => Node::One(one(written_as(letter)?)),
         })
     }
 
@@ -375,6 +378,15 @@ enum Escaped {
     Class(String),
 }
 
+/// A character that must come; of the control characters only some can be written in JSON without
+/// its numbers.
+fn written_as(letter: char) -> Result<char, Error> {
+    match super::unwritable(letter) {
+        true => Err(unsupported("a control character")),
+        false => Ok(letter),
+    }
+}
+
 /// One character in the compiler's syntax.
 fn one(letter: char) -> String {
     match letter.is_ascii_alphanumeric() {
@@ -420,6 +432,8 @@ mod tests {
             ("(^a)?b", Kind::Unsupported, "anchor"),
             ("\\ud83d", Kind::Unsupported, "surrogate"),
             ("[]", Kind::Unsupported, "class"),
+            ("^\\cC$", Kind::Unsupported, "control character"),
+            ("a\0", Kind::Unsupported, "control character"),
             ("a(", Kind::Invalid, "not closed"),
             ("a)", Kind::Invalid, "not opened"),
             ("[a", Kind::Invalid, "not closed"),
