@@ -284,7 +284,7 @@ fn answer(judge: &mut Judge<Causal>, state: &str, question: &Question) -> Answer
 /// What half a billion weights can tell: plain cases, in two languages.
 #[test]
 fn plain_cases_on_a_real_model() {
-    let Some(model) = real("plain_cases", "qwen2.5-coder-1.5b-instruct") else { return };
+    let Some(model) = real("plain_cases", "qwen2.5-coder-0.5b-instruct") else { return };
     let mode = Mode { orders: Orders::Cyclic, enough: f64::INFINITY, prior: None };
     let mut judge = Judge::new(causal(&model), mode);
     let topic = Question::choose(

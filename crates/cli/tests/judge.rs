@@ -21,7 +21,7 @@ type = "choice"
 instructions = "¿De qué va?"
 [tema.criteria]
 pagos = "cobro tarjeta factura"
-envíos = "paquete pedido entrega"
+"envíos" = "paquete pedido entrega"
 
 [urgente]
 type = "noul"
@@ -217,6 +217,11 @@ fn wrong_usage() {
             &["judge", "calibrate", "--data", "bad.jsonl", "-o", "c", "--calibration", "c"],
             &["no place where one is made"],
         ),
+        (
+            "locked",
+            &["judge", "-f", "m.txt", "--whether", "x", "--lock-memory"],
+            &["not for a judge"],
+        ),
         ("no command", &["gate"], &["no command"]),
         ("no gate", &["judge", "run", "--in", "bad.jsonl", "--out", "o"], &["--gate"]),
     ];
@@ -352,6 +357,7 @@ fn what_cannot_be_certified_says_how_many_are_missing() {
     assert!((100..1000).contains(&missing), "{few}");
     let wrong = fit(&labelled(400, 2));
     assert!(wrong.contains("more labels will not help"), "{wrong}");
+    shell.write("l.jsonl", labelled(60, 1));
     let ran = shell.run(&with(
         &["judge", "calibrate", "-Q", "q.toml", "--data", "l.jsonl", "-o", "c"],
         &["--bucket-rows", "5000"],

@@ -24,7 +24,7 @@ impl Questions {
             let at = e.span().map_or(0, |span| span.start).min(text.len());
             let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
             Error::new(Kind::Json, format!("not questions in TOML (line {line})"))
-                .with_hint("a table of id to question, no key twice")
+                .with_hint("a table of id to question, no key twice, keys with accents in quotes")
         })?;
         Questions::from_wire(&Value::Object(table(parsed.get_ref(), 1)?))
     }
@@ -81,7 +81,7 @@ mod tests {
             [zona.criteria]
             pagos = "cobros, tarjetas"
             baja = {}
-            año = "renovación"
+            "año" = "renovación"
 
             [enojo]
             type = "score"

@@ -24,6 +24,8 @@ use crate::{
 };
 
 #[derive(clap::Args, Debug, Default)]
+// Of the same name as the one around it.
+#[group(skip)]
 pub struct Args {
     /// Read the state from this file; stdin without it, and with `-`
     #[arg(short, long, value_name = "FILE")]
@@ -126,10 +128,21 @@ fn body<'a>(args: &Args, who: &'a Who, found: &Judgements, trouble: Option<Strin
 
 /// What stderr has beside the table.
 fn remarks(screen: &Screen, found: &Judgements, gate: Option<&Gate>, trouble: Option<String>) {
+    // Labels that begin others come by the dozen: one line for each kind and question.
+    let mut told: Vec<(&str, &str)> = Vec::new();
     for finding in &found.warnings {
+        let kind = (finding.check.code, finding.id.as_str());
+        if told.contains(&kind) {
+            continue;
+        }
+        told.push(kind);
+        let same = found.warnings.iter().filter(|f| (f.check.code, f.id.as_str()) == kind).count();
         let text = finding.to_string();
         let text = text.trim_start_matches("warning: ").replace("\nhint: ", "; ");
-        screen.note(&text);
+        match same {
+            1 => screen.note(&text),
+            _ => screen.note(&format!("{text} (and {} more)", same - 1)),
+        }
     }
     if let Some(trouble) = trouble {
         screen.note(&trouble.replace("\nhint: ", "; "));
@@ -143,8 +156,7 @@ fn remarks(screen: &Screen, found: &Judgements, gate: Option<&Gate>, trouble: Op
 }
 
 fn state(args: &Args, interrupt: &Interrupt) -> Result<State, Failure> {
-    let lock = args.reader.model.lock_memory;
-    let how = Reading { encoding: args.encoding, lock };
+    let how = Reading { encoding: args.encoding, lock: false };
     let dash = PathBuf::from("-");
     let path = args.file.as_ref().unwrap_or(&dash);
     if path == &dash && std::io::IsTerminal::is_terminal(&std::io::stdin()) && args.file.is_none() {

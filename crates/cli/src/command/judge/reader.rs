@@ -100,6 +100,10 @@ impl Who {
 impl ReaderArgs {
     /// The settings, with the judge's own model as the model.
     pub fn settings(&self) -> Result<Settings, Failure> {
+        if self.model.lock_memory {
+            let what = "--lock-memory is not for a judge: states and questions cannot be locked yet";
+            return Err(Failure::usage(what).hint("leave it out, or turn the swap off"));
+        }
         Ok(self.model.settings()?.for_judge())
     }
 
