@@ -120,7 +120,9 @@ impl<'a> Binder<'a> {
             return Err(self.error(Kind::Value, given.span("from"), what));
         }
         match by {
-            By::Ids => *self.vocabulary.get_or_insert(rows) = rows.min(self.vocabulary.unwrap_or(rows)),
+            By::Ids => {
+                self.vocabulary = Some(self.vocabulary.map_or(rows, |known| known.min(rows)));
+            }
             By::Positions => {
                 let rows = (rows - from) as u64;
                 self.positions = Some(self.positions.map_or(rows, |known| known.min(rows)));
@@ -351,8 +353,7 @@ impl<'a> Binder<'a> {
         self.whole = true;
         let [q, k, v] = [q, k, v].map(Slot);
         let out = OUT;
-        let op =
-            Op::AttendBoth { out, q, k, v, heads, kv_heads, key_dim, value_dim, reach, scale };
+        let op = Op::AttendBoth { out, q, k, v, heads, kv_heads, key_dim, value_dim, reach, scale };
         Ok(Bound::New(op, heads * value_dim))
     }
 
@@ -491,8 +492,10 @@ impl<'a> Binder<'a> {
                 let stored = self.file.others().iter();
                 let mut stored = stored.filter(|o| names.contains(&format!("`{}`", o.name)));
                 if let Some(other) = stored.next() {
-                    what = format!("tensor `{}` is stored as {}, which is not read", other.name,
-                        other.stored);
+                    what = format!(
+                        "tensor `{}` is stored as {}, which is not read",
+                        other.name, other.stored
+                    );
                 }
                 let serves = self.scope.prefix.trim_end_matches('.');
                 let hint = format!(

@@ -25,6 +25,6 @@ pub use compile::{Options, compile};
 pub use error::{Error, Kind, Span};
 pub use op::{Operation, operations};
 pub use program::{
-    Activation, By, Cache, Instruction, Map, NormKind, Op, Origin, Output, OutputKind, Pairs, Program,
-    Rope, Slot, TensorId,
+    Activation, By, Cache, Instruction, Map, NormKind, Op, Origin, Output, OutputKind, Pairs,
+    Program, Rope, Slot, TensorId,
 };

@@ -225,8 +225,8 @@ pub(crate) const TABLE: &[Row] = &[
 
 /// Operations that the format names and this version does not have.
 pub(crate) const LATER: &[&str] = &[
-    "clamp", "concat", "conv", "exp", "experts", "head", "latent", "pool", "relu2", "route", "scan",
-    "softplus", "split",
+    "clamp", "concat", "conv", "exp", "experts", "head", "latent", "pool", "relu2", "route",
+    "scan", "softplus", "split",
 ];
 
 /// The row called `name`.

@@ -13,7 +13,9 @@ pub(crate) fn operands(op: &mut Op) -> (&mut Slot, [Option<&mut Slot>; 3]) {
         | Op::Slice { out, x, .. }
         | Op::Rows { out, x, .. }
         | Op::Map { out, x, .. } => (out, [Some(x), None, None]),
-        Op::Attend { out, q, k, v, .. } | Op::AttendBoth { out, q, k, v, .. } => (out, [Some(q), Some(k), Some(v)]),
+        Op::Attend { out, q, k, v, .. } | Op::AttendBoth { out, q, k, v, .. } => {
+            (out, [Some(q), Some(k), Some(v)])
+        }
         Op::Add { out, a, b, .. } | Op::Mul { out, a, b, .. } => (out, [Some(a), Some(b), None]),
         Op::Gated { out, g, u, .. } => (out, [Some(g), Some(u), None]),
     }

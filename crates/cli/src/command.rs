@@ -34,6 +34,7 @@ commands! {
     Models => models,
     Inspect => inspect,
     Tokenize => tokenize,
+    Embed => embed,
     Render => render,
     Lock => lock,
     Arch => arch,

@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "ask",
     "chat",
     "status",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 14] = [
     "models",
     "inspect",
     "tokenize",
+    "embed",
     "render",
     "lock",
     "arch",

@@ -1,20 +1,17 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
+use std::{borrow::Cow, ops::ControlFlow};
 
 use recinto_engine::{
     Message, Model, OpenOptions, Options, Piece, Reply, Request, Role, Session, SessionOptions,
-    Stop, StoreTemplate, TemplateSource,
+    Stop, TemplateSource,
 };
-use recinto_store::{
-    Files, Form, Roots,
-    licence::{self, Allowed, Licence},
-};
+use recinto_store::{Files, Roots, licence::Licence};
 
 use crate::{
-    Error, Identity, Kind, Name, Provider, Setting, Settings,
+    Error, Identity, Name, Opened, Provider, Settings,
     defaults::{self, Defaults},
-    held::Held,
+    opened::open_in,
 };
 
 /// A model of this disk, opened in this process.
@@ -57,32 +54,19 @@ impl Local {
         roots: &Roots,
         options: OpenOptions,
     ) -> Result<Local, Error> {
-        let name = settings.model()?.value.clone();
-        let files = recinto_store::resolve(&name, roots)?;
-        let paths = gguf_files(&files)?;
-        let held = Held::of(settings, &name, &paths[0])?;
-        let mut claims = options.claims;
-        claims.extend(held.claims(&files));
-        let options = OpenOptions {
-            arch_dir: settings.arch_dir.as_ref().map(|s| s.value.clone()).or(options.arch_dir),
-            threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
-            level: settings.level.as_ref().map(|s| s.value).or(options.level),
-            pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
-            verify: held.verify(settings).unwrap_or(options.verify),
-            name: Some(name.clone()),
-            claims,
-            session: settings.session(options.session.context),
-            template: files.layers.template.clone().map(StoreTemplate::Go).or(options.template),
-            ..options
-        };
-        let model = Model::open_files(paths, &options)?;
-        let warnings = held.warnings(paths, &model)?;
-        let said = |key: &str| model.file().metadata().str(key).ok().flatten();
-        let licences =
-            licence::stated(&files, said("general.license"), said("general.license.name"));
+        let opened = open_in(
+            settings,
+            roots,
+            options,
+            |paths, options| {
+                let session = options.session.clone();
+                Ok((Model::open_files(paths, options)?, session))
+            },
+            |opened| &opened.0,
+        )?;
+        let Opened { value: (model, session), name, files, licences, warnings, mut notes } = opened;
         let facts = model.facts();
         let defaults = defaults::of(&files.layers.params, facts.vocabulary, facts.context);
-        let mut notes: Vec<String> = files.notes.iter().map(ToString::to_string).collect();
         notes.extend(defaults.notes.iter().map(ToString::to_string));
         if let Some(why) = model.template_refused() {
             let instead = match model.template_source() {
@@ -91,12 +75,7 @@ impl Local {
             };
             notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
-        let session = options.session;
-        let local = Local { model, name, files, defaults, licences, notes, session, warnings };
-        if let Some(allowed) = &settings.licenses {
-            local.allowed(allowed)?;
-        }
-        Ok(local)
+        Ok(Local { model, name, files, defaults, licences, notes, session, warnings })
     }
 
     /// The same with sessions made by `options`.
@@ -192,42 +171,6 @@ impl Local {
     ) -> Result<Reply, Error> {
         Ok(session.reply(&self.request(request), stop, sink)?)
     }
-
-    /// Whether the operator's list lets the model run.
-    fn allowed(&self, list: &Setting<Allowed>) -> Result<(), Error> {
-        if list.value.licences(&self.licences) {
-            return Ok(());
-        }
-        let digest = self.model.digests()?.weights;
-        if list.value.digest(&digest) {
-            return Ok(());
-        }
-        let stated: Vec<String> =
-            self.licences.iter().map(|licence| format!("`{licence}`")).collect();
-        let stated = match stated.len() {
-            0 => "it states no licence".into(),
-            1 => format!("its licence is {}", stated[0]),
-            _ => format!("its licences are {}", stated.join(" and ")),
-        };
-        let (name, source, listed) = (&self.name, &list.source, &list.value);
-        let what = format!("{name} may not run here: {stated}, its digest sha256:{digest}");
-        Err(Error::new(Kind::Licence, what)
-            .hint(format!("allowed are {listed} ({source}); add the licence or the digest there")))
-    }
-}
-
-/// The GGUF files of a model, at least one, in the order of shards.
-///
-/// # Errors
-///
-/// The model is a checkpoint.
-pub fn gguf_files(files: &Files) -> Result<&[PathBuf], Error> {
-    if files.form == Form::Gguf && !files.weights.is_empty() {
-        return Ok(&files.weights);
-    }
-    let what = format!("the model is a checkpoint of safetensors, not GGUF: {}", files.name);
-    Err(Error::new(Kind::Files, what)
-        .hint("checkpoints are not opened yet; take a GGUF of the same model"))
 }
 
 impl Provider for Local {
