@@ -18,7 +18,9 @@ use crate::{
 };
 
 const BUILT_IN: &[(&str, &str)] = &[
+    ("bert-checkpoint", include_str!("../archs/bert-checkpoint.arch")),
     ("gemma3", include_str!("../archs/gemma3.arch")),
+    ("laya", include_str!("../archs/laya.arch")),
     ("llama", include_str!("../archs/llama.arch")),
     ("qwen2", include_str!("../archs/qwen2.arch")),
     ("qwen3", include_str!("../archs/qwen3.arch")),

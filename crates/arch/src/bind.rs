@@ -9,7 +9,7 @@ use crate::{
     lex,
     op::{self, Action},
     parse::{GivenValue, Input, Step, TensorName},
-    program::{Cache, Map, NormKind, Op, Pairs, Rope, Slot, TensorId},
+    program::{By, Cache, Map, NormKind, Op, Pairs, Rope, Slot, TensorId},
     rope::{self, Scaling},
 };
 
@@ -18,9 +18,21 @@ const OUT: Slot = Slot(usize::MAX);
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// What both kinds of attention have.
+struct Heads {
+    q: usize,
+    k: usize,
+    v: usize,
+    heads: usize,
+    kv_heads: usize,
+    key_dim: usize,
+    value_dim: usize,
+    scale: f32,
+}
+
 impl<'a> Binder<'a> {
     pub(crate) fn bind(&mut self, step: &'a Step, block: Option<Block<'a>>) -> Result<Bound> {
-        let given = Given { step, index: block.map(|b| b.index) };
+        let given = Given { step, index: block.map(|b| b.index), block };
         // The step was checked against the table when the file was read.
         let Some(row) = op::find(&step.op) else {
             return Err(self.error(Kind::Unknown, step.op_span, "an unknown operation"));
@@ -31,6 +43,14 @@ impl<'a> Binder<'a> {
             Action::Linear => self.linear(&given),
             Action::Rope => self.rope(&given),
             Action::Attend => self.attend(&given),
+            Action::AttendBoth => self.attend_both(&given),
+            Action::Slice => self.slice(&given),
+            Action::Rows => {
+                let x = self.input(&given, 0)?;
+                let width = self.widths[x];
+                self.whole = true;
+                Ok(Bound::New(Op::Rows { out: OUT, x: Slot(x), width }, width))
+            }
             Action::Add | Action::Mul | Action::Gated(_) => self.pair(&given, row.action),
             Action::Scale => {
                 let by = self.number(&given, "by")?.unwrap_or(1.0) as f32;
@@ -59,7 +79,8 @@ impl<'a> Binder<'a> {
     fn whole(&self, given: &Given<'a>, name: &str) -> Result<Option<usize>> {
         let Some(expr) = given.expr(name) else { return Ok(None) };
         let value = self.scope.whole(expr, given.index)?;
-        let limit = if name == "window" { u64::from(u32::MAX) } else { MAX_WIDTH as u64 };
+        let far = matches!(name, "window" | "reach");
+        let limit = if far { u64::from(u32::MAX) } else { MAX_WIDTH as u64 };
         if value > limit {
             let what = format!("`{name}` is {value}; {limit} is the limit");
             return Err(self.error(Kind::Limit, given.span(name), what));
@@ -88,8 +109,45 @@ impl<'a> Binder<'a> {
             let what = format!("{} has rows of {width}, not {wanted}", self.named(table));
             return Err(self.error(Kind::Shape, input.span, what));
         }
-        self.vocabulary.get_or_insert(rows);
-        Ok(Bound::New(Op::Embed { out: OUT, table, width }, width))
+        let from = self.whole(given, "from")?.unwrap_or(0);
+        let by = match Self::word(given, "by") {
+            "positions" => By::Positions,
+            "types" => By::Types,
+            _ => By::Ids,
+        };
+        if from >= rows || (from > 0 && by == By::Ids) {
+            let what = format!("row {from} is not where rows of {} begin", self.named(table));
+            return Err(self.error(Kind::Value, given.span("from"), what));
+        }
+        match by {
+            By::Ids => {
+                self.vocabulary = Some(self.vocabulary.map_or(rows, |known| known.min(rows)));
+            }
+            By::Positions => {
+                let rows = (rows - from) as u64;
+                self.positions = Some(self.positions.map_or(rows, |known| known.min(rows)));
+            }
+            By::Types => {
+                self.whole = true;
+                self.types = Some(self.types.map_or(rows - from, |known| known.min(rows - from)));
+            }
+        }
+        Ok(Bound::New(Op::Embed { out: OUT, table, width, by, from }, width))
+    }
+
+    fn slice(&mut self, given: &Given<'a>) -> Result<Bound> {
+        let x = self.input(given, 0)?;
+        let of = self.widths[x];
+        let from = self.whole(given, "from")?.unwrap_or(0);
+        let width = self.whole(given, "width")?.unwrap_or(0);
+        if width == 0 || from + width > of {
+            let what = format!("values {from} to {} of a width of {of}", from + width);
+            return Err(self.error(Kind::Shape, given.step.span, what));
+        }
+        if width == of {
+            return Ok(Bound::Same(x));
+        }
+        Ok(Bound::New(Op::Slice { out: OUT, x: Slot(x), from, width, of }, width))
     }
 
     fn norm(&mut self, given: &Given<'a>) -> Result<Bound> {
@@ -159,7 +217,11 @@ impl<'a> Binder<'a> {
             return Err(self.error(Kind::Syntax, span, "a bias without a weight"));
         };
         let name = &self.file.tensors()[weight.0].name;
-        let name = format!("{}.bias", name.strip_suffix(".weight").unwrap_or(name));
+        // Some writers name both without a dot: `in_proj_weight`, `in_proj_bias`.
+        let name = match name.strip_suffix("_weight") {
+            Some(stem) => format!("{stem}_bias"),
+            None => format!("{}.bias", name.strip_suffix(".weight").unwrap_or(name)),
+        };
         match self.file.find(&name) {
             Some(index) => {
                 self.used[index] = true;
@@ -254,7 +316,8 @@ impl<'a> Binder<'a> {
         Ok(values)
     }
 
-    fn attend(&mut self, given: &Given<'a>) -> Result<Bound> {
+    /// Queries, keys and values of an attention, its heads, and the sizes of a key and a value.
+    fn heads(&self, given: &Given<'a>) -> Result<Heads> {
         let [q, k, v] = [self.input(given, 0)?, self.input(given, 1)?, self.input(given, 2)?];
         let heads = self.whole(given, "heads")?.unwrap_or(0);
         let kv_heads = self.whole(given, "kv_heads")?.unwrap_or(0);
@@ -277,9 +340,28 @@ impl<'a> Binder<'a> {
             Some(scale) => scale as f32,
             None => 1.0 / (key_dim as f32).sqrt(),
         };
+        if !scale.is_finite() {
+            let what = "an attention scale that is not possible";
+            return Err(self.error(Kind::Value, given.step.span, what));
+        }
+        Ok(Heads { q, k, v, heads, kv_heads, key_dim, value_dim, scale })
+    }
+
+    fn attend_both(&mut self, given: &Given<'a>) -> Result<Bound> {
+        let Heads { q, k, v, heads, kv_heads, key_dim, value_dim, scale } = self.heads(given)?;
+        let reach = self.whole(given, "reach")?.filter(|reach| *reach != 0);
+        self.whole = true;
+        let [q, k, v] = [q, k, v].map(Slot);
+        let out = OUT;
+        let op = Op::AttendBoth { out, q, k, v, heads, kv_heads, key_dim, value_dim, reach, scale };
+        Ok(Bound::New(op, heads * value_dim))
+    }
+
+    fn attend(&mut self, given: &Given<'a>) -> Result<Bound> {
+        let Heads { q, k, v, heads, kv_heads, key_dim, value_dim, scale } = self.heads(given)?;
         let softcap = self.number(given, "softcap")?.filter(|cap| *cap != 0.0);
-        if softcap.is_some_and(|cap| cap < 0.0) || !scale.is_finite() {
-            let what = "an attention scale or soft cap that is not possible";
+        if softcap.is_some_and(|cap| cap < 0.0) {
+            let what = "an attention soft cap that is not possible";
             return Err(self.error(Kind::Value, given.step.span, what));
         }
         let window = self.whole(given, "window")?.filter(|window| *window != 0);
@@ -341,15 +423,20 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// The full names that a line's name may have: with the block's prefix and `.weight`, a
+    /// The full names that a line's name may have: with the block's prefixes and `.weight`, a
     /// quoted one as it stands; `/` in front leaves the prefix out.
-    fn full_name(&self, name: &TensorName, given: &Given<'a>) -> Result<String> {
+    fn full_names(&self, name: &TensorName, given: &Given<'a>) -> Result<Vec<String>> {
         let text = if name.literal { self.expand(name, given)? } else { name.text.clone() };
         let end = if name.literal { "" } else { ".weight" };
-        Ok(match (text.strip_prefix('/'), given.index) {
-            (Some(text), _) => format!("{text}{end}"),
-            (None, Some(index)) => format!("blk.{}.{text}{end}", index.value),
-            (None, None) => format!("{text}{end}"),
+        Ok(match (text.strip_prefix('/'), given.block) {
+            (Some(text), _) => vec![format!("{text}{end}")],
+            (None, Some(block)) => {
+                let prefixes = block.at.iter().map(String::as_str);
+                let prefixes = prefixes.chain(block.at.is_empty().then_some("blk"));
+                let number = block.index.value;
+                prefixes.map(|at| format!("{at}.{number}.{text}{end}")).collect()
+            }
+            (None, None) => vec![format!("{text}{end}")],
         })
     }
 
@@ -378,9 +465,11 @@ impl<'a> Binder<'a> {
     /// The first of the alternatives that the file has.
     fn find(&mut self, input: &Input, given: &Given<'a>) -> Result<Option<TensorId>> {
         for name in &input.names {
-            if let Some(index) = self.file.find(&self.full_name(name, given)?) {
-                self.used[index] = true;
-                return Ok(Some(TensorId(index)));
+            for name in self.full_names(name, given)? {
+                if let Some(index) = self.file.find(&name) {
+                    self.used[index] = true;
+                    return Ok(Some(TensorId(index)));
+                }
             }
         }
         Ok(None)
@@ -394,10 +483,20 @@ impl<'a> Binder<'a> {
     }
 
     fn missing(&self, input: &Input, given: &Given<'a>) -> Error {
-        let names = input.names.iter().map(|name| self.full_name(name, given));
-        match names.map(|name| Ok(format!("`{}`", name?))).collect::<Result<Vec<_>>>() {
+        let names = input.names.iter().map(|name| self.full_names(name, given));
+        match names.collect::<Result<Vec<_>>>() {
             Ok(names) => {
-                let what = format!("missing tensor {}", names.join(" or "));
+                let names: Vec<String> =
+                    names.iter().flatten().map(|name| format!("`{name}`")).collect();
+                let mut what = format!("missing tensor {}", names.join(" or "));
+                let stored = self.file.others().iter();
+                let mut stored = stored.filter(|o| names.contains(&format!("`{}`", o.name)));
+                if let Some(other) = stored.next() {
+                    what = format!(
+                        "tensor `{}` is stored as {}, which is not read",
+                        other.name, other.stored
+                    );
+                }
                 let serves = self.scope.prefix.trim_end_matches('.');
                 let hint = format!(
                     "this file says it is {serves}; `recinto inspect MODEL` lists its tensors"

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use recinto_weights::{File, Value as Stored};
+use recinto_weights::File;
 
 use crate::{
     archs::ArchFile,
@@ -58,6 +58,10 @@ pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Progra
         rope_index: HashMap::new(),
         caches: Vec::new(),
         vocabulary: None,
+        positions: None,
+        types: None,
+        whole: false,
+        chosen: Vec::new(),
         frequencies: 0,
         work: 0,
         steps: 0,
@@ -75,7 +79,13 @@ pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Progra
         let what = format!("{width} logits for {vocabulary} rows of the embedding table");
         return Err(source.error(Kind::Shape, span, what));
     }
-    let Binder { scope, mut instructions, ropes, caches, widths, .. } = binder;
+    let chosen = binder.chosen[kept];
+    let Binder { scope, mut instructions, ropes, caches, widths, positions, types, whole, .. } =
+        binder;
+    if whole && !caches.is_empty() {
+        let what = "`attend` beside steps that read whole texts (`attend_both`, `rows`, types)";
+        return Err(source.error(Kind::Syntax, span, what));
+    }
     let mut notes = scope.notes.into_inner();
     if stated != arch.serves() {
         let serves = arch.serves();
@@ -96,12 +106,14 @@ pub fn compile(arch: &ArchFile, file: &File, options: &Options) -> Result<Progra
         ropes,
         caches,
         instructions,
-        output: Output { kind, slot, width },
+        output: Output { kind, slot, width, chosen },
         layers,
         vocabulary,
-        context: metadata.get(&format!("{prefix}context_length")).and_then(Stored::as_u64),
+        context: keys::context(metadata, &prefix).into_iter().chain(positions).min(),
         allowed_keys,
         notes,
+        whole,
+        types,
     })
 }
 
@@ -116,14 +128,15 @@ fn unread_keys(
     let mentioned = ast.mentioned(prefix);
     let mut allowed = Vec::new();
     for (key, value) in file.metadata().iter() {
-        if mentioned.contains(key) {
+        let short = key.strip_prefix(prefix);
+        let ignored = |short| ast.ignores.iter().any(|(pattern, _)| like(pattern, short));
+        if mentioned.contains(key) || short.is_some_and(ignored) {
             continue;
         }
         let meaning = keys::meaning(prefix, key, value);
         if matches!(meaning, Meaning::Harmless) {
             continue;
         }
-        let short = key.strip_prefix(prefix);
         if options.allow_keys.iter().any(|k| k == key || Some(k.as_str()) == short) {
             allowed.push(key.to_owned());
             continue;
@@ -158,6 +171,8 @@ fn required(scope: &Scope, ast: &Ast) -> Result<(), Error> {
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'a> {
     pub index: Index<'a>,
+    /// Prefixes of its tensors' names, before the number; none for `blk`.
+    pub at: &'a [String],
 }
 
 /// The state while steps are bound. Slots in instructions are numbers of values until the end.
@@ -172,6 +187,14 @@ pub(crate) struct Binder<'a> {
     pub rope_index: HashMap<RopeKey, usize>,
     pub caches: Vec<Cache>,
     pub vocabulary: Option<usize>,
+    /// Positions that have a row in every table of them.
+    pub positions: Option<u64>,
+    /// Types that have a row in every table of them.
+    pub types: Option<usize>,
+    /// Whether a step reads whole texts.
+    pub whole: bool,
+    /// Of each value, whether it is of the positions that the caller asks about.
+    pub chosen: Vec<bool>,
     /// Values in all rotary settings.
     pub frequencies: usize,
     /// Multiplications a position.
@@ -245,7 +268,7 @@ impl<'a> Binder<'a> {
                     continue;
                 }
                 ran = true;
-                let block = Block { index: Index { name: &each.name, value } };
+                let block = Block { index: Index { name: &each.name, value }, at: &each.at };
                 for step in &each.steps {
                     self.step(step, Some(block))?;
                 }
@@ -281,7 +304,9 @@ impl<'a> Binder<'a> {
                     return Err(self.error(Kind::Limit, step.span, what));
                 }
                 let layer = block.map(|b| b.index.value as u32);
+                let chosen = self.rows_of(&mut op, step.span)?;
                 *slots::operands(&mut op).0 = Slot(self.widths.len());
+                self.chosen.push(chosen);
                 self.widths.push(width);
                 self.instructions.push(Instruction { line: step.out_span.line, layer, op });
                 self.widths.len() - 1
@@ -295,10 +320,30 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
+    /// Whether the result of `op` is of the chosen positions; an error where its inputs are not of
+    /// the same ones.
+    fn rows_of(&self, op: &mut Op, span: Span) -> Result<bool, Error> {
+        let (selects, attends) =
+            (matches!(op, Op::Rows { .. }), matches!(op, Op::AttendBoth { .. }));
+        let (_, inputs) = slots::operands(op);
+        let mut inputs = inputs.into_iter().flatten().map(|slot| self.chosen[slot.0]);
+        let first = inputs.next().unwrap_or(false);
+        if inputs.any(|other| other != first) {
+            let what = "one input is of chosen rows (`rows`), the other of all";
+            return Err(self.error(Kind::Shape, span, what));
+        }
+        if first && (selects || attends) {
+            let what = "the positions were chosen before; this step needs all of them";
+            return Err(self.error(Kind::Shape, span, what));
+        }
+        Ok(first || selects)
+    }
+
     /// Refuses tensors that no step used and no `skip` line names.
     fn unused(&self, ast: &Ast) -> Result<(), Error> {
-        for (tensor, used) in self.file.tensors().iter().zip(&self.used) {
-            let name = tensor.name.as_str();
+        let tensors = self.file.tensors().iter().map(|tensor| tensor.name.as_str());
+        let others = self.file.others().iter().map(|other| (other.name.as_str(), &false));
+        for (name, used) in tensors.zip(&self.used).chain(others) {
             let bare = name.strip_suffix(".weight").unwrap_or(name);
             let skipped = |pattern: &str| like(pattern, name) || like(pattern, bare);
             if !used && !ast.skips.iter().any(|(pattern, _)| skipped(pattern)) {
@@ -339,6 +384,7 @@ pub(crate) enum Bound {
 pub(crate) struct Given<'s> {
     pub step: &'s Step,
     pub index: Option<Index<'s>>,
+    pub block: Option<Block<'s>>,
 }
 
 impl<'s> Given<'s> {

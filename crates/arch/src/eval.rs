@@ -388,10 +388,13 @@ impl<'a> Scope<'a> {
             let what = format!("key `{key}` has {len} values for {layers} layers");
             return Err(self.error(span, what));
         }
+        if let Some(words) = array.strings() {
+            return Ok(Value::Table(words.map(|word| Value::Text(word.to_owned())).collect()));
+        }
         let values = array.scalars().map(|list| list.take(self.layers).map(scalar));
         let table = values.and_then(|list| list.collect::<Option<Vec<Value>>>());
         table.map(Value::Table).ok_or_else(|| {
-            self.error(span, format!("key `{key}` is no array of numbers or booleans"))
+            self.error(span, format!("key `{key}` is no array of numbers, booleans or texts"))
         })
     }
 

@@ -17,6 +17,44 @@ const HARMLESS: &[&str] = &[
     "mm.*",                   // joins the image tower to the text
 ];
 
+/// Keys of a checkpoint's `config.json`, or of the one of a part of it, that change nothing of what
+/// is computed: how it was trained, what it is called, what ids and shapes say anyway.
+const CONFIG: &[&str] = &[
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "auto_map.*",
+    "bos_token_id",
+    "classifier_*",
+    "cls_token_id",
+    "dtype", // how it was stored; computed in f32
+    "embedding_dropout",
+    "eos_token_id",
+    "gradient_checkpointing",
+    "hidden_dropout_prob",
+    "id2label*",
+    "initializer_*",
+    "label2id*",
+    "max_position_embeddings", // read by the compiler itself
+    "mlp_dropout",
+    "model_type",
+    "num_hidden_layers", // read by the compiler itself
+    "pad_token_id",
+    "problem_type",
+    "return_dict",
+    "sep_token_id",
+    "tie_word_embeddings",
+    "torch_dtype",
+    "transformers_version",
+    "type_vocab_size", // its tensor says it
+    "use_cache",
+    "vocab_size", // its tensor says it
+];
+
+/// What the values of a checkpoint's `config.json`, and of the one in `encoder`, are called.
+const PARTS: &[&str] = &["config.", "encoder."];
+
 /// A value under which a key changes nothing.
 enum Neutral {
     Never,
@@ -28,6 +66,7 @@ use Neutral::{Bool, Never, Number, Text};
 
 /// Keys that change the mathematics, under whatever prefix, with their neutral values.
 const MATHEMATICS: &[(&str, Neutral)] = &[
+    ("add_cross_attention", Bool(false)),
     ("attention.causal", Bool(true)),
     ("attention.clamp_kqv", Number(&[0.0])),
     ("attention.key_length*", Never),
@@ -46,6 +85,7 @@ const MATHEMATICS: &[(&str, Neutral)] = &[
     ("expert_used_count", Number(&[0.0])),
     ("expert_*", Never),
     ("final_logit_softcapping", Number(&[0.0])),
+    ("is_decoder", Bool(false)),
     ("logit_scale", Number(&[0.0, 1.0])),
     ("nextn_predict_layers", Number(&[0.0])),
     ("pooling_type", Number(&[0.0])),
@@ -66,8 +106,11 @@ const MATHEMATICS: &[(&str, Neutral)] = &[
 ];
 
 /// Prefixes of keys that do not describe the network.
-const APART: &[&str] =
-    &["general.", "tokenizer.", "split.", "quantize.", "clip.", "imatrix.", "GGUF."];
+#[rustfmt::skip]
+const APART: &[&str] = &[
+    "general.", "tokenizer.", "split.", "quantize.", "clip.", "imatrix.", "GGUF.", "modules.",
+    "pooling.", "sentence.",
+];
 
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
@@ -95,7 +138,10 @@ pub(crate) fn meaning(prefix: &str, key: &str, value: Value) -> Meaning {
         None if key.starts_with("adapter.") => return Meaning::Mathematics,
         None => key.split_once('.').map_or("", |(_, name)| name),
     };
-    if own.is_some() && HARMLESS.iter().any(|pattern| fits(pattern, name)) {
+    let of_config = own.and_then(|own| PARTS.iter().find_map(|part| own.strip_prefix(part)));
+    let table = if of_config.is_some() { CONFIG } else { HARMLESS };
+    let name = of_config.unwrap_or(name);
+    if own.is_some() && table.iter().any(|pattern| fits(pattern, name)) {
         return Meaning::Harmless;
     }
     match MATHEMATICS.iter().find(|(pattern, _)| fits(pattern, name)) {
@@ -117,10 +163,12 @@ impl Neutral {
     }
 }
 
+const MAX_LAYERS: u64 = 512;
+
 /// Sizes that every architecture has: name, limits, and whether an array with a value a layer
 /// (zeros included) may stand for it.
 const SANE: &[(&str, u64, u64, bool)] = &[
-    ("block_count", 1, 512, false),
+    ("block_count", 1, MAX_LAYERS, false),
     ("context_length", 1, 1 << 31, false),
     ("vocab_size", 1, 1 << 31, false),
     ("embedding_length", 1, 1 << 20, false),
@@ -166,11 +214,23 @@ pub(crate) fn sane(metadata: Metadata, prefix: &str) -> Result<usize, Error> {
         );
         return Err(Error::new(Kind::Value, what));
     }
-    match whole("block_count") {
-        Some(layers) => Ok(layers as usize),
+    let of_part = |part: &&str| whole(&format!("{part}num_hidden_layers"));
+    match whole("block_count").or_else(|| PARTS.iter().find_map(|part| of_part(part))) {
+        Some(layers @ 1..=MAX_LAYERS) => Ok(layers as usize),
+        Some(layers) => {
+            let what = format!("{layers} layers; 1 to {MAX_LAYERS} are possible");
+            Err(Error::new(Kind::Value, what))
+        }
         None => {
             let what = format!("missing key `{prefix}block_count`, the number of layers");
             Err(Error::new(Kind::MissingKey, what))
         }
     }
+}
+
+/// The positions that the model was trained on, where it says so.
+pub(crate) fn context(metadata: Metadata, prefix: &str) -> Option<u64> {
+    let whole = |name: &str| metadata.get(&format!("{prefix}{name}")).and_then(Value::as_u64);
+    let of_part = |part: &&str| whole(&format!("{part}max_position_embeddings"));
+    whole("context_length").or_else(|| PARTS.iter().find_map(|part| of_part(part)))
 }

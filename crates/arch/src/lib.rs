@@ -27,6 +27,6 @@ pub use error::{Error, Kind, Span};
 pub use near::Nearest;
 pub use op::{Operation, operations};
 pub use program::{
-    Activation, Cache, Instruction, Map, NormKind, Op, Origin, Output, OutputKind, Pairs, Program,
-    Rope, Slot, TensorId,
+    Activation, By, Cache, Instruction, Map, NormKind, Op, Origin, Output, OutputKind, Pairs,
+    Program, Rope, Slot, TensorId,
 };

@@ -56,6 +56,9 @@ pub(crate) enum Action {
     Mul,
     Scale,
     Softcap,
+    AttendBoth,
+    Slice,
+    Rows,
     Map(Map),
     Gated(Activation),
 }
@@ -80,8 +83,13 @@ pub(crate) const TABLE: &[Row] = &[
     Row {
         name: "embed",
         inputs: &[Takes::Tensor],
-        options: &[may("width", Takable::Whole)],
-        about: "rows of the tensor for the token ids; its second size is the vocabulary",
+        options: &[
+            may("width", Takable::Whole),
+            may("by", Takable::Word(&["ids", "positions", "types"])),
+            may("from", Takable::Whole),
+        ],
+        about: "rows of the tensor for the token ids (its second size is the vocabulary), for their \
+                positions, the first at row `from`, or for the types of segments",
         action: Action::Embed,
     },
     Row {
@@ -132,6 +140,33 @@ pub(crate) const TABLE: &[Row] = &[
         action: Action::Attend,
     },
     Row {
+        name: "attend_both",
+        inputs: &[Takes::Register, Takes::Register, Takes::Register],
+        options: &[
+            need("heads", Takable::Whole),
+            need("kv_heads", Takable::Whole),
+            may("reach", Takable::Whole),
+            may("scale", Takable::Number),
+        ],
+        about: "attention of q to the k and v of the whole text, on both sides; reach 0 sees all, \
+                else those at most so many positions away",
+        action: Action::AttendBoth,
+    },
+    Row {
+        name: "slice",
+        inputs: ONE,
+        options: &[need("from", Takable::Whole), need("width", Takable::Whole)],
+        about: "`width` values of each position, from value `from` on",
+        action: Action::Slice,
+    },
+    Row {
+        name: "rows",
+        inputs: ONE,
+        options: &[],
+        about: "only the positions that the caller asks about; all steps behind it see no others",
+        action: Action::Rows,
+    },
+    Row {
         name: "add",
         inputs: TWO,
         options: &[],
@@ -161,6 +196,7 @@ pub(crate) const TABLE: &[Row] = &[
     },
     map("silu", "x / (1 + exp(-x))", Map::Silu),
     map("gelu", "gelu in its tanh form", Map::Gelu),
+    map("gelu_erf", "gelu in its exact form, x * Phi(x)", Map::GeluErf),
     map("relu", "max(x, 0)", Map::Relu),
     map("sigmoid", "1 / (1 + exp(-x))", Map::Sigmoid),
     map("tanh", "hyperbolic tangent", Map::Tanh),
@@ -178,12 +214,19 @@ pub(crate) const TABLE: &[Row] = &[
         about: "gelu(g) * u, gelu in its tanh form",
         action: Action::Gated(Activation::Gelu),
     },
+    Row {
+        name: "geglu_erf",
+        inputs: TWO,
+        options: &[],
+        about: "gelu(g) * u, gelu in its exact form",
+        action: Action::Gated(Activation::GeluErf),
+    },
 ];
 
 /// Operations that the format names and this version does not have.
 pub(crate) const LATER: &[&str] = &[
-    "clamp", "concat", "conv", "exp", "experts", "gelu_erf", "head", "latent", "pool", "relu2",
-    "route", "rows", "scan", "slice", "softplus", "split",
+    "clamp", "concat", "conv", "exp", "experts", "head", "latent", "pool", "relu2", "route",
+    "scan", "softplus", "split",
 ];
 
 /// The row called `name`.

@@ -24,6 +24,8 @@ pub(crate) struct Ast {
     pub header: Vec<Header>,
     pub requires: Vec<Require>,
     pub skips: Vec<(String, Span)>,
+    /// Patterns of keys, without the architecture's prefix.
+    pub ignores: Vec<(String, Span)>,
     pub parts: Vec<Part>,
     pub output: (OutputKind, Span),
 }
@@ -62,6 +64,8 @@ pub(crate) struct Each {
     pub span: Span,
     pub count: Option<Expr>,
     pub from: Option<Expr>,
+    /// Prefixes of its tensors' names, before the number; none for `blk`.
+    pub at: Vec<String>,
     /// Only for layers where the table has this word.
     pub kind: Option<Select>,
     pub steps: Vec<Step>,
@@ -149,6 +153,7 @@ struct Parser<'a> {
     header: Vec<Header>,
     requires: Vec<Require>,
     skips: Vec<(String, Span)>,
+    ignores: Vec<(String, Span)>,
     parts: Vec<Part>,
     open: Option<Each>,
     output: Option<(OutputKind, Span)>,
@@ -165,6 +170,7 @@ impl<'a> Parser<'a> {
             header: Vec::new(),
             requires: Vec::new(),
             skips: Vec::new(),
+            ignores: Vec::new(),
             parts: Vec::new(),
             open: None,
             output: None,
@@ -194,7 +200,12 @@ impl<'a> Parser<'a> {
         let mut words = bare.split_whitespace();
         match (words.next(), words.next()) {
             (Some("arch"), next) if next != Some("=") => return self.arch(number, bare),
-            (Some("skip"), next) if next != Some("=") => return self.skip(number, bare),
+            (Some("skip"), next) if next != Some("=") => {
+                return Self::patterns(self.source, number, bare, &mut self.skips);
+            }
+            (Some("ignore"), next) if next != Some("=") => {
+                return Self::patterns(self.source, number, bare, &mut self.ignores);
+            }
             _ => {}
         }
         let tokens = lex::line(self.source, number, line)?;
@@ -213,7 +224,7 @@ impl<'a> Parser<'a> {
             Some("require") => self.require(&mut reader),
             Some("output") => self.output(&mut reader),
             Some(word) => {
-                let known = ["arch", "each", "end", "output", "require", "skip"];
+                let known = ["arch", "each", "end", "ignore", "output", "require", "skip"];
                 let mut error = reader.expected("`name = …` or a line that begins with a keyword");
                 if let Some(near) = nearest(word, known) {
                     error = error.hint(format!("did you mean `{near}`?"));
@@ -300,15 +311,22 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip(&mut self, number: u32, line: &str) -> Result<(), Error> {
-        let before = self.skips.len();
-        for (word, span) in Self::words(number, line).skip(1) {
-            self.skips.push((word.to_owned(), span));
-        }
-        if self.skips.len() == before || self.skips.len() > MAX_NAMES {
+    /// A line of patterns: names of tensors after `skip`, of keys after `ignore`.
+    fn patterns(
+        source: Source,
+        number: u32,
+        line: &str,
+        out: &mut Vec<(String, Span)>,
+    ) -> Result<(), Error> {
+        let before = out.len();
+        let mut words = Self::words(number, line);
+        let keyword = words.next().map_or("", |(word, _)| word);
+        out.extend(words.map(|(word, span)| (word.to_owned(), span)));
+        if out.len() == before || out.len() > MAX_NAMES {
             let span = Span { line: number, start: 0, end: line.trim_end().len() as u32 };
-            let what = format!("`skip` needs patterns of tensor names, at most {MAX_NAMES} in all");
-            return Err(self.error(Kind::Syntax, span, what));
+            let of = if keyword == "skip" { "tensor names" } else { "keys" };
+            let what = format!("`{keyword}` needs patterns of {of}, at most {MAX_NAMES} in all");
+            return Err(source.error(Kind::Syntax, span, what));
         }
         Ok(())
     }
@@ -436,13 +454,14 @@ impl<'a> Parser<'a> {
             return Err(self.error(Kind::Syntax, start, what));
         }
         let (name, _) = reader.want_word("the block's name")?;
-        let (mut count, mut from, mut kind) = (None, None, None);
+        let (mut count, mut from, mut kind, mut at) = (None, None, None, Vec::new());
         while reader.peek().is_some() {
-            let (option, span) = reader.want_word("`count=`, `from=` or a table's name")?;
+            let (option, span) = reader.want_word("`count=`, `from=`, `at=` or a table's name")?;
             reader.want('=')?;
             match option.as_str() {
                 "count" if count.is_none() => count = Some(reader.expr()?),
                 "from" if from.is_none() => from = Some(reader.expr()?),
+                "at" if at.is_empty() => at = Self::prefixes(reader)?,
                 _ if self.header.iter().any(|h| h.name == option) && kind.is_none() => {
                     let (word, end) = reader.want_word("a word of the table")?;
                     kind = Some(Select { table: option, word, span: span.to(end) });
@@ -460,8 +479,19 @@ impl<'a> Parser<'a> {
             return Err(self.error(Kind::Syntax, start.to(last), what));
         }
         let span = start.to(last);
-        self.open = Some(Each { name, span, count, from, kind, steps: Vec::new() });
+        self.open = Some(Each { name, span, count, from, at, kind, steps: Vec::new() });
         Ok(())
+    }
+
+    /// `'encoder.layer'`, or several with `|` between them.
+    fn prefixes(reader: &mut Reader) -> Result<Vec<String>, Error> {
+        let Input { names, optional, .. } = Self::input(reader)?;
+        let sound = |name: &TensorName| name.literal && !name.text.contains(['{', '}']);
+        if optional || !names.iter().all(sound) {
+            reader.at -= 1;
+            return Err(reader.expected("names in single quotes"));
+        }
+        Ok(names.into_iter().map(|name| name.text).collect())
     }
 
     fn end(&mut self, reader: &mut Reader) -> Result<(), Error> {
@@ -520,7 +550,7 @@ impl<'a> Parser<'a> {
         if let Some(open) = &self.open {
             return Err(self.error(Kind::Syntax, open.span, "a block without its `end`"));
         }
-        let Parser { source, arch, output, header, requires, skips, parts, .. } = self;
+        let Parser { source, arch, output, header, requires, skips, ignores, parts, .. } = self;
         let Some((serves, when)) = arch else {
             return Err(source.error(Kind::Syntax, end, "the line `arch NAME` is missing"));
         };
@@ -528,7 +558,7 @@ impl<'a> Parser<'a> {
             let what = "the line `output logits` (or `hidden`, `scores`) is missing";
             return Err(source.error(Kind::Syntax, end, what));
         };
-        Ok(Ast { serves, when, header, requires, skips, parts, output })
+        Ok(Ast { serves, when, header, requires, skips, ignores, parts, output })
     }
 }
 

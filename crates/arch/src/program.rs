@@ -42,6 +42,11 @@ pub struct Program {
     pub allowed_keys: Vec<String>,
     /// What the file does not say and the arch file assumes; one line each.
     pub notes: Vec<String>,
+    /// Whether it reads texts as a whole, both sides of a token at once: it cannot go on from
+    /// where a text stands, and has no keys and values to keep.
+    pub whole: bool,
+    /// Rows of the table of segment types, where there is one.
+    pub types: Option<usize>,
 }
 
 impl Program {
@@ -70,6 +75,8 @@ pub struct Output {
     pub slot: Slot,
     /// Values a position.
     pub width: usize,
+    /// Whether it is of the positions that the caller asks about (a step `rows`), not of all.
+    pub chosen: bool,
 }
 
 /// Kind of a program's output.
@@ -129,14 +136,18 @@ pub struct Rope {
 /// An operation with its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// Rows of `table` for the ids of the block.
+    /// Rows of `table` for the ids of the block, their positions or their types.
     Embed {
         /// Result, `width` values.
         out: Slot,
-        /// Embedding table, `[width, vocabulary]`.
+        /// Embedding table, `[width, rows]`.
         table: TensorId,
         /// Values a row.
         width: usize,
+        /// What chooses the row.
+        by: By,
+        /// Added to what chooses the row.
+        from: usize,
     },
     /// Root-mean-square or layer norm over groups of `size` values.
     Norm {
@@ -206,6 +217,51 @@ pub enum Op {
         /// Soft cap of the scores.
         softcap: Option<f32>,
     },
+    /// Attends to the whole text, on both sides.
+    AttendBoth {
+        /// Result, `heads * value_dim` values.
+        out: Slot,
+        /// Queries, `heads * key_dim`.
+        q: Slot,
+        /// Keys.
+        k: Slot,
+        /// Values.
+        v: Slot,
+        /// Query heads; a multiple of `kv_heads`.
+        heads: usize,
+        /// Key and value heads.
+        kv_heads: usize,
+        /// Values of one key head.
+        key_dim: usize,
+        /// Values of one value head.
+        value_dim: usize,
+        /// How far a query sees to each side; `None` sees all.
+        reach: Option<usize>,
+        /// Multiplies the dot products.
+        scale: f32,
+    },
+    /// Some values of each position.
+    Slice {
+        /// Result, `width` values.
+        out: Slot,
+        /// Input, `of` values.
+        x: Slot,
+        /// The first value.
+        from: usize,
+        /// How many.
+        width: usize,
+        /// Values a position of the input.
+        of: usize,
+    },
+    /// The positions that the caller asks about.
+    Rows {
+        /// Result.
+        out: Slot,
+        /// Input, all positions.
+        x: Slot,
+        /// Values a position.
+        width: usize,
+    },
     /// `out = a + b`.
     Add {
         /// Result.
@@ -254,6 +310,17 @@ pub enum Op {
     },
 }
 
+/// What chooses a row of an embedding table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The token's id.
+    Ids,
+    /// Its position.
+    Positions,
+    /// The type of its segment.
+    Types,
+}
+
 /// Which norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormKind {
@@ -274,6 +341,8 @@ pub enum Map {
     Silu,
     /// Gelu, tanh form.
     Gelu,
+    /// Gelu, exact form.
+    GeluErf,
     /// `max(x, 0)`.
     Relu,
     /// `1 / (1 + exp(-x))`.
@@ -289,6 +358,8 @@ pub enum Activation {
     Silu,
     /// Gelu, tanh form.
     Gelu,
+    /// Gelu, exact form.
+    GeluErf,
 }
 
 impl Instruction {
@@ -300,6 +371,9 @@ impl Instruction {
             | Op::Linear { out, .. }
             | Op::Rope { out, .. }
             | Op::Attend { out, .. }
+            | Op::AttendBoth { out, .. }
+            | Op::Slice { out, .. }
+            | Op::Rows { out, .. }
             | Op::Add { out, .. }
             | Op::Mul { out, .. }
             | Op::Map { out, .. }

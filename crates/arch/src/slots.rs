@@ -10,8 +10,12 @@ pub(crate) fn operands(op: &mut Op) -> (&mut Slot, [Option<&mut Slot>; 3]) {
         Op::Norm { out, x, .. }
         | Op::Linear { out, x, .. }
         | Op::Rope { out, x, .. }
+        | Op::Slice { out, x, .. }
+        | Op::Rows { out, x, .. }
         | Op::Map { out, x, .. } => (out, [Some(x), None, None]),
-        Op::Attend { out, q, k, v, .. } => (out, [Some(q), Some(k), Some(v)]),
+        Op::Attend { out, q, k, v, .. } | Op::AttendBoth { out, q, k, v, .. } => {
+            (out, [Some(q), Some(k), Some(v)])
+        }
         Op::Add { out, a, b, .. } | Op::Mul { out, a, b, .. } => (out, [Some(a), Some(b), None]),
         Op::Gated { out, g, u, .. } => (out, [Some(g), Some(u), None]),
     }
@@ -20,7 +24,15 @@ pub(crate) fn operands(op: &mut Op) -> (&mut Slot, [Option<&mut Slot>; 3]) {
 /// Operations that read value `i` of a position only to write value `i`, or hold a whole group
 /// before they write it: their result may take the place of an input.
 fn in_place(op: &Op) -> bool {
-    !matches!(op, Op::Embed { .. } | Op::Linear { .. } | Op::Attend { .. })
+    !matches!(
+        op,
+        Op::Embed { .. }
+            | Op::Linear { .. }
+            | Op::Attend { .. }
+            | Op::AttendBoth { .. }
+            | Op::Slice { .. }
+            | Op::Rows { .. }
+    )
 }
 
 /// Values that share the slot of `kept`: what it was made from in place. Logits are much wider

@@ -452,6 +452,9 @@ fn slots_hold_what_is_read() {
                     (vec![(*a, *width), (*b, *width)], *width)
                 }
                 Op::Gated { g, u, width, .. } => (vec![(*g, *width), (*u, *width)], *width),
+                Op::AttendBoth { .. } | Op::Slice { .. } | Op::Rows { .. } => {
+                    panic!("{arch} {at}: a step of encoders")
+                }
             };
             for (slot, width) in reads {
                 assert_eq!(written[slot.0], Some(width), "{arch} {at}: {:?}", instruction.op);

@@ -3,6 +3,8 @@
 
 mod causal;
 mod error;
+mod laya;
 
 pub use causal::{Causal, Fed};
 pub use error::{Error, Kind};
+pub use laya::{Laya, Layout, Reader, Row};

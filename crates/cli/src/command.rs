@@ -38,6 +38,7 @@ commands! {
     Models => models,
     Inspect => inspect,
     Tokenize => tokenize,
+    Embed => embed,
     Render => render,
     Judge => judge,
     Gate => gate,

@@ -103,7 +103,7 @@ impl Lack {
 impl Glance {
     /// What the headers of `files` tell, for the architectures at hand.
     pub fn of(files: &Files, archs: &Archs) -> Glance {
-        let paths = match recinto_provider::gguf_files(files) {
+        let paths = match recinto_provider::model_files(files) {
             Ok(paths) => paths,
             Err(error) => {
                 let told = files.weights.first().and_then(|path| metadata_alone(path));

@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use recinto_arch::Archs;
-use recinto_engine::{Facts, OpenOptions, Reply, SessionOptions};
-use recinto_provider::{Local, Name, Settings, digest_cache};
+use recinto_engine::{Encoder, Facts, OpenOptions, Reply, SessionOptions};
+use recinto_provider::{Local, Name, Opened, Settings, digest_cache};
 use recinto_store::{
     Files,
     licence::{Licence, Use},
@@ -71,18 +71,27 @@ impl ModelArgs {
 
     /// The same for sessions such as `session`, whose memory is asked for with the model's.
     pub fn open_for(&self, settings: &Settings, session: SessionOptions) -> Result<Local, Failure> {
-        let options = OpenOptions {
+        let options = OpenOptions { session, ..self.options() };
+        match settings.provider() {
+            Name::Local => Ok(Local::open(settings, options)?),
+            other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
+        }
+    }
+
+    /// Opens the model of `settings` as an encoder.
+    pub fn open_encoder(&self, settings: &Settings) -> Result<Opened<Encoder>, Failure> {
+        let open = |paths: &[PathBuf], options: &OpenOptions| Encoder::open_files(paths, options);
+        Ok(recinto_provider::open_as(settings, self.options(), open, Encoder::model)?)
+    }
+
+    fn options(&self) -> OpenOptions {
+        OpenOptions {
             allow_keys: self.allow_key.clone(),
             lock_memory: self.lock_memory,
             allow_mismatch: self.allow_mismatch,
             digest_cache: digest_cache(&|name| env::var_os(name)),
-            session,
             any_size: self.any_size,
             ..OpenOptions::default()
-        };
-        match settings.provider() {
-            Name::Local => Ok(Local::open(settings, options)?),
-            other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
         }
     }
 }
@@ -134,7 +143,7 @@ pub fn files(name: &str) -> Result<Files, Failure> {
 
 /// The model files that a name led to, opened for looking at.
 pub fn model_file(files: &Files) -> Result<File, Failure> {
-    Ok(File::open_all(recinto_provider::gguf_files(files)?)?)
+    Ok(File::open_all(recinto_provider::model_files(files)?)?)
 }
 
 /// The files a command reads, none of which it may replace: the model, the files of settings, the

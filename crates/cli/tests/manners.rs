@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "ask",
     "chat",
     "decide",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 21] = [
     "models",
     "inspect",
     "tokenize",
+    "embed",
     "render",
     "judge",
     "gate",

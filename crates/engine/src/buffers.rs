@@ -100,7 +100,7 @@ impl Buffers {
     }
 
     /// Other rows are in hand: their angles are not known yet.
-    fn turn(&mut self) {
+    pub fn turn(&mut self) {
         self.angles.iter_mut().for_each(|turn| turn.ready = false);
     }
 
@@ -115,6 +115,11 @@ impl Buffers {
             width.saturating_mul(rows).saturating_sub(held)
         });
         grown.fold(0, usize::saturating_add).saturating_mul(4)
+    }
+
+    /// Whether buffers are kept out of the swap.
+    pub fn locked(&self) -> bool {
+        self.lock
     }
 
     /// Bytes of all buffers.
@@ -217,6 +222,24 @@ impl Buffers {
         let done = run(&mut memory[..len], &self.slots[b.0].values[..len]);
         self.give(out, width, n, memory);
         Ok(done?)
+    }
+
+    /// Keeps `rows`, ascending, of every slot that holds `all` of them.
+    pub fn keep_rows(&mut self, all: usize, rows: &[usize]) {
+        if rows.len() == all {
+            return;
+        }
+        for Buffer { values, len, width, prepared } in &mut self.slots {
+            if *len != *width * all {
+                continue;
+            }
+            for (to, from) in rows.iter().enumerate() {
+                values.copy_within(from * *width..(from + 1) * *width, to * *width);
+            }
+            *len = rows.len() * *width;
+            prepared.clear();
+        }
+        self.turn();
     }
 
     /// Keeps some rows of every slot, all that later steps need: of each of `pieces` (rows, and

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use recinto_arch::{Activation, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
+use recinto_arch::{Activation, By, Instruction, Map, NormKind, Op, Program, Slot, TensorId};
 use recinto_kernels::{Attend, Gate, Job, Kv, Machine, Rows, Sequence, Stop, first_non_finite};
 use recinto_os::Wiped;
 use recinto_quant::{Form, expand};
@@ -25,7 +25,7 @@ pub(crate) struct Bound {
     /// Norm scales and biases, by tensor; everything one-dimensional that the program reads.
     vectors: Vec<Option<Box<[f32]>>>,
     /// For each instruction, how many from it on run as one (see [`linear_group`]).
-    groups: Vec<usize>,
+    pub groups: Vec<usize>,
     /// Index of the last attention step: after it only wanted rows are computed.
     pub last_attend: Option<usize>,
 }
@@ -158,7 +158,7 @@ impl Bound {
             }
             let group = self.groups[index];
             if group > 1 && !checked && buffers.profile.is_none() {
-                self.linear(&instructions[index..index + group], span, buffers, stop)?;
+                self.linear(&instructions[index..index + group], span.n, buffers, stop)?;
                 index += group;
                 continue;
             }
@@ -218,26 +218,22 @@ impl Bound {
             return Err(Halt::Stopped);
         }
         match instruction.op {
-            Op::Embed { out, table, width } => {
+            Op::Embed { out, table, width, by, from } => {
                 let mut out = buffers.write(out, width, n)?;
                 for segment in segments {
-                    let ids = &segment.ids[segment.rows(span)];
-                    let (now, rest) = out.split_at_mut(ids.len() * width);
-                    self.embed(table, width, ids, now)?;
+                    let rows = segment.rows(span);
+                    let (now, rest) = out.split_at_mut(rows.len() * width);
+                    match by {
+                        By::Positions => {
+                            let first = segment.start + rows.start + from;
+                            let places = (first..first + rows.len()).map(|at| at as u32);
+                            self.embed(table, width, places, now)?;
+                        }
+                        // Types are steps of whole texts, which no session has.
+                        _ => self.embed(table, width, segment.ids[rows].iter().copied(), now)?,
+                    }
                     out = rest;
                 }
-            }
-            Op::Norm { out, x, width, size, weight, bias, eps, kind } => {
-                let out = buffers.copy(out, x, width, n)?;
-                let weight = weight.and_then(|id| self.vector(id));
-                let bias = bias.and_then(|id| self.vector(id));
-                match kind {
-                    NormKind::Rms => machine.rms_norm(stop, out, size, weight, eps)?,
-                    NormKind::Layer => machine.layer_norm(stop, out, size, weight, bias, eps)?,
-                }
-            }
-            Op::Linear { .. } => {
-                self.linear(std::slice::from_ref(instruction), span, buffers, stop)?;
             }
             Op::Rope { out, x, width, size, rope, pairs } => {
                 let mut turn = std::mem::take(&mut buffers.angles[rope]);
@@ -283,6 +279,41 @@ impl Bound {
                 }
                 buffers.give(out, width, n, memory);
             }
+            _ => self.rowwise(instruction, n, buffers, stop)?,
+        }
+        Ok(())
+    }
+
+    /// A step that computes each row of `n` alone: all but those of [`Bound::step`].
+    pub(crate) fn rowwise(
+        &self,
+        instruction: &Instruction,
+        n: usize,
+        buffers: &mut Buffers,
+        stop: &Stop,
+    ) -> Result<(), Halt> {
+        let machine = &self.machine;
+        match instruction.op {
+            Op::Norm { out, x, width, size, weight, bias, eps, kind } => {
+                let out = buffers.copy(out, x, width, n)?;
+                let weight = weight.and_then(|id| self.vector(id));
+                let bias = bias.and_then(|id| self.vector(id));
+                match kind {
+                    NormKind::Rms => machine.rms_norm(stop, out, size, weight, eps)?,
+                    NormKind::Layer => machine.layer_norm(stop, out, size, weight, bias, eps)?,
+                }
+            }
+            Op::Linear { .. } => {
+                self.linear(std::slice::from_ref(instruction), n, buffers, stop)?;
+            }
+            Op::Slice { out, x, from, width, of } => {
+                let mut memory = buffers.take(out, x, width * n)?;
+                let rows = buffers.slot(x).rows().chunks_exact(of);
+                for (to, row) in memory.chunks_exact_mut(width).zip(rows) {
+                    to.copy_from_slice(&row[from..from + width]);
+                }
+                buffers.give(out, width, n, memory);
+            }
             Op::Add { out, a, b, width } => {
                 buffers.two([out, a, b], width, n, |a, b| machine.add(stop, a, b))?;
             }
@@ -296,6 +327,7 @@ impl Bound {
                     Map::Softcap(cap) => machine.softcap(stop, out, cap)?,
                     Map::Silu => machine.silu(stop, out)?,
                     Map::Gelu => machine.gelu(stop, out)?,
+                    Map::GeluErf => machine.gelu_erf(stop, out)?,
                     Map::Relu => machine.relu(stop, out)?,
                     Map::Sigmoid => machine.sigmoid(stop, out)?,
                     Map::Tanh => machine.tanh(stop, out)?,
@@ -305,19 +337,26 @@ impl Bound {
                 let gate = match activation {
                     Activation::Silu => Gate::Silu,
                     Activation::Gelu => Gate::Gelu,
+                    Activation::GeluErf => Gate::GeluErf,
                 };
                 let run = |g: &mut [f32], u: &[f32]| machine.gated(stop, g, u, gate);
                 buffers.two([out, g, u], width, n, run)?;
             }
+            // These know which text a row is of; whoever runs them does not come here.
+            Op::Embed { .. }
+            | Op::Rope { .. }
+            | Op::Attend { .. }
+            | Op::AttendBoth { .. }
+            | Op::Rows { .. } => return Err(Halt::Failed(mismatch(instruction))),
         }
         Ok(())
     }
 
     /// Linear steps over one input, in one parallel region; activations are quantized once.
-    fn linear(
+    pub(crate) fn linear(
         &self,
         group: &[Instruction],
-        span: Span,
+        n: usize,
         buffers: &mut Buffers,
         stop: &Stop,
     ) -> Result<(), Halt> {
@@ -338,7 +377,7 @@ impl Bound {
                 forms[different] = form;
                 different += 1;
             }
-            let memory = buffers.take(out, x, height * span.n)?;
+            let memory = buffers.take(out, x, height * n)?;
             let bias = bias.and_then(|id| self.vector(id));
             *target = Some(Target { slot: out, weights, bias, memory });
         }
@@ -349,7 +388,7 @@ impl Bound {
         let mut jobs = targets.iter_mut().flatten().map(|target| Job {
             weights: target.weights,
             bias: target.bias,
-            out: &mut target.memory[..target.weights.rows() * span.n],
+            out: &mut target.memory[..target.weights.rows() * n],
         });
         let run = |jobs: &mut [Job<'_>]| self.machine.linear(stop, source, cols, prepared, jobs);
         let mut next = || jobs.next().expect("a job a step");
@@ -360,7 +399,7 @@ impl Bound {
             _ => run(&mut jobs.collect::<Vec<_>>())?,
         }
         for target in targets.into_iter().flatten() {
-            buffers.give(target.slot, target.weights.rows(), span.n, target.memory);
+            buffers.give(target.slot, target.weights.rows(), n, target.memory);
         }
         Ok(())
     }
@@ -369,19 +408,19 @@ impl Bound {
         self.vectors[id.0].as_deref()
     }
 
-    /// Rows of the embedding table; ids were checked when they came in.
-    fn embed(
+    /// Rows of an embedding table; ids were checked when they came in.
+    pub(crate) fn embed(
         &self,
         table: TensorId,
         width: usize,
-        ids: &[u32],
+        rows: impl Iterator<Item = u32>,
         out: &mut [f32],
     ) -> Result<(), Halt> {
-        order::pick(&self.file, table.0, width, ids, out)
+        order::pick(&self.file, table.0, width, rows, out)
             .map_err(|id| Halt::Failed(bad_id(id, self.program.vocabulary)))
     }
 
-    fn inspect(
+    pub(crate) fn inspect(
         &self,
         instruction: &Instruction,
         slot: Slot,
@@ -429,7 +468,7 @@ fn floats(file: &File, id: usize) -> Result<Box<[f32]>, Error> {
     Ok(out.into())
 }
 
-fn kernel_pairs(pairs: recinto_arch::Pairs) -> recinto_kernels::Pairs {
+pub(crate) fn kernel_pairs(pairs: recinto_arch::Pairs) -> recinto_kernels::Pairs {
     match pairs {
         recinto_arch::Pairs::Adjacent => recinto_kernels::Pairs::Adjacent,
         recinto_arch::Pairs::Half => recinto_kernels::Pairs::Half,

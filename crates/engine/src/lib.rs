@@ -1,7 +1,8 @@
 //! Model and Session: open, feed, sample, reply.
 //!
 //! [`Model::open`] settles every name; after it there are only numbers. The one loop is
-//! [`Session::reply`]; its single edge upward is the caller's sink. What sessions keep, how they go
+//! [`Session::reply`]; its single edge upward is the caller's sink. An [`Encoder`] is a model that
+//! reads whole texts and writes none. What sessions keep, how they go
 //! back and how many are fed at once is in `docs/sessions.md`.
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,8 @@ mod claim;
 mod constraint;
 mod cost;
 mod digest;
+mod embed;
+mod encoder;
 mod error;
 mod exec;
 mod likelihood;
@@ -33,12 +36,15 @@ mod session;
 mod stream;
 mod templates;
 mod watch;
+mod whole;
 
 pub use batch::{Batch, Feed};
 pub use claim::{Claim, tokenizer_holds};
 pub use constraint::{Constraint, Follow, Mask};
 pub use cost::Cost;
 pub use digest::Digests;
+pub use embed::{Embedding, Pooling, Shape};
+pub use encoder::Encoder;
 pub use error::{Error, Kind};
 pub use likelihood::{Alternative, TokenScore};
 pub use mark::Mark;
@@ -49,10 +55,11 @@ pub use options::Options;
 pub use profile::{Line, Profile};
 pub use prompt::{Mode, Prompt, Request};
 pub use recinto_chat::{Message, Role, ToolCall};
-pub use recinto_kernels::{KvType, Level, NUMERICS, Stop};
+pub use recinto_kernels::{KvType, Level, NUMERICS, Places, Stop};
 pub use recinto_receipt::{Claimant, Digest, Held, Origin, Part, Receipt, Shard, Verdict};
 pub use reply::{Finish, Reply, Times, Usage};
 pub use sampler::greedy;
 pub use score::{LabelScore, Scores};
 pub use session::{Session, SessionOptions, Want};
 pub use stream::{Piece, Sink};
+pub use whole::Text;

@@ -131,10 +131,15 @@ impl Model {
     /// The same of a model in the files `paths`: one, or all its shards in their order. Their names
     /// need not tell anything.
     pub fn open_files(paths: &[PathBuf], options: &OpenOptions) -> Result<Model, Error> {
-        guarded(|| Model::build(paths, options))
+        guarded(|| Model::build(paths, options, Reads::Along))
     }
 
-    fn build(paths: &[PathBuf], options: &OpenOptions) -> Result<Model, Error> {
+    /// A model that reads in the way that is `wanted`.
+    pub(crate) fn build(
+        paths: &[PathBuf],
+        options: &OpenOptions,
+        wanted: Reads,
+    ) -> Result<Model, Error> {
         let began = Instant::now();
         let threads =
             options.threads.unwrap_or_else(|| recinto_os::cpus::limits(Path::new("/")).threads);
@@ -143,7 +148,7 @@ impl Model {
             None => Archs::built_in(),
         };
         let file = File::open_all(paths)?;
-        let mut program = compiled(&archs, &file, options)?;
+        let mut program = compiled(&archs, &file, options, wanted)?;
         // From the header alone: what does not fit is refused before it is read.
         let need = Need::of(&file, &program, options)?;
         if !options.any_size {
@@ -153,7 +158,7 @@ impl Model {
         let (file, weights) = weights(file, options, threads)?;
         if options.pin == Pin::Memory {
             // Nothing that was read through the mapping counts any more.
-            program = compiled(&archs, &file, options)?;
+            program = compiled(&archs, &file, options, wanted)?;
         }
         let _ahead = (options.pin == Pin::Off && weights.is_done())
             .then(|| Ahead::start(&file, &program, weights.others()));
@@ -429,15 +434,38 @@ impl Model {
     }
 }
 
-/// The program for `file`, which must be one that answers.
-fn compiled(archs: &Archs, file: &File, options: &OpenOptions) -> Result<Program, Error> {
+/// How a model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Token after token, and writes on.
+    Along,
+    /// Whole texts.
+    Whole,
+}
+
+/// The program for `file`, which must be one that reads as is wanted.
+fn compiled(
+    archs: &Archs,
+    file: &File,
+    options: &OpenOptions,
+    wanted: Reads,
+) -> Result<Program, Error> {
     let settings = CompileOptions { allow_keys: options.allow_keys.clone() };
     let program = compile(archs.find(file)?, file, &settings)?;
-    if program.output.kind != OutputKind::Logits {
-        let what = format!("architecture `{}` gives no logits to answer with", program.name);
-        return Err(Error::new(Kind::Architecture, what));
+    let refused = |what: &str, hint: &str| {
+        let what = format!("architecture `{}` {what}", program.name);
+        Err(Error::new(Kind::Architecture, what).hint(hint))
+    };
+    let answers = program.output.kind == OutputKind::Logits && !program.whole;
+    match wanted {
+        Reads::Along if !answers => {
+            refused("gives no logits to answer with", "an encoder is for `embed` and `judge`")
+        }
+        Reads::Whole if !program.whole => {
+            refused("writes texts and is no encoder", "`ask` and `chat` are for it")
+        }
+        _ => Ok(program),
     }
-    Ok(program)
 }
 
 /// The file with its weights where they stay, and its digests, known or in the making.

@@ -183,6 +183,10 @@ const SPARE_BYTES: u64 = 1 << 30;
 /// Bytes of the tables that are made of the vocabulary.
 fn vocabulary(file: &File) -> Result<u64, Error> {
     let mut sum = 0u64;
+    if let Some(text) = file.metadata().str("tokenizer.huggingface.json")? {
+        // Read as JSON first, which takes some times its length for a while.
+        sum = sum.saturating_add(4 * text.len() as u64);
+    }
     for (key, texts) in [("tokenizer.ggml.tokens", true), ("tokenizer.ggml.merges", false)] {
         let Some(array) = file.metadata().array(key)? else { continue };
         // Pieces are copied with their texts; merges become numbers.

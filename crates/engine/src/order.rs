@@ -53,20 +53,21 @@ pub(crate) fn pick(
     file: &File,
     id: usize,
     width: usize,
-    ids: &[u32],
+    numbers: impl Iterator<Item = u32>,
     out: &mut [f32],
 ) -> Result<(), u32> {
     let tensor = file.tensor(id);
-    let (dtype, first) = (tensor.info.dtype, ids.first().copied().unwrap_or(0));
+    let mut numbers = numbers.peekable();
+    let (dtype, first) = (tensor.info.dtype, numbers.peek().copied().unwrap_or(0));
     let height = tensor.info.dims.get(1).map_or(0, |rows| *rows as usize);
     let table = rows(file, id, height, width).map_err(|_| first)?;
     let mut buffer = Vec::new();
-    for (id, out) in ids.iter().zip(out.chunks_exact_mut(width)) {
-        let at = *id as usize;
+    for (number, out) in numbers.zip(out.chunks_exact_mut(width)) {
+        let at = number as usize;
         if at >= height {
-            return Err(*id);
+            return Err(number);
         }
-        expand(dtype, table.row(at, &mut buffer), out).map_err(|_| *id)?;
+        expand(dtype, table.row(at, &mut buffer), out).map_err(|_| number)?;
     }
     Ok(())
 }

@@ -74,6 +74,11 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(model: &Model, options: &SessionOptions) -> Result<Session, Error> {
         let program = model.program();
+        if program.whole {
+            let what = format!("architecture `{}` reads texts as a whole", program.name);
+            return Err(Error::new(Kind::Architecture, what)
+                .hint("it writes none: it is for `embed` and `judge`"));
+        }
         let trained = program.context.unwrap_or(DEFAULT_CONTEXT);
         let context = options.context.unwrap_or(usize::try_from(trained).unwrap_or(usize::MAX));
         if context == 0 {

@@ -7,19 +7,32 @@ use serde_json::Value;
 use crate::{Error, Kind, json};
 
 /// What is judged: text, a map or a list. Never null, a number or a yes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct State(Value);
+pub struct State {
+    value: Value,
+    /// The JSON it was read from. A value has no whole numbers beyond 64 bits and does not tell
+    /// `-0` from `-0.0`, and models see numbers as they are written.
+    #[serde(skip)]
+    source: Option<Box<str>>,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.value == other.value
+    }
+}
 
 impl State {
     /// A state of plain text.
     pub fn text(text: impl Into<String>) -> State {
-        State(Value::String(text.into()))
+        State { value: Value::String(text.into()), source: None }
     }
 
     /// A state out of a JSON text; no key twice, at most 64 levels and 32 MiB.
     pub fn from_json(text: &str) -> Result<State, Error> {
-        State::new(json::parse(text, "a state")?)
+        let state = State::new(json::parse(text, "a state")?)?;
+        Ok(State { source: Some(text.into()), ..state })
     }
 
     /// A state out of a value.
@@ -32,17 +45,23 @@ impl State {
             let what = format!("a state of more than {} levels", json::DEEPEST);
             return Err(Error::new(Kind::State, what));
         }
-        Ok(State(value))
+        Ok(State { value, source: None })
     }
 
     /// The value; keys in their order, which models see.
     pub fn value(&self) -> &Value {
-        &self.0
+        &self.value
+    }
+
+    /// The JSON text it was read from, numbers as they are written there; `None` for one that was
+    /// made otherwise.
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
     }
 
     /// Whether there is anything in it.
     pub fn is_empty(&self) -> bool {
-        match &self.0 {
+        match &self.value {
             Value::String(text) => text.trim().is_empty(),
             Value::Array(items) => items.is_empty(),
             Value::Object(map) => map.is_empty(),
@@ -52,13 +71,13 @@ impl State {
 
     /// SHA-256 of its JSON without blanks, keys in their order: another order is another state.
     pub fn digest(&self) -> Digest {
-        sha256(self.0.to_string().as_bytes())
+        sha256(self.value.to_string().as_bytes())
     }
 
     /// What a path leads to, such as `ticket.text`, `items[0].name` or `items.0.name`. A key that
     /// holds the rest of the path as it is, dots and all, is found too.
     pub fn at(&self, path: &str) -> Option<&Value> {
-        let (mut value, mut rest) = (&self.0, path);
+        let (mut value, mut rest) = (&self.value, path);
         loop {
             if let Value::Object(map) = value
                 && let Some(found) = map.get(rest)

@@ -13,6 +13,7 @@ pub(crate) mod norm;
 pub(crate) mod point;
 pub(crate) mod quantize;
 pub(crate) mod rotate;
+pub(crate) mod whole;
 
 use crate::level::Level;
 use crate::table::Table;
@@ -63,13 +64,17 @@ pub(crate) const TABLE: Table = Table {
     softcap: point::softcap,
     silu: point::silu,
     gelu: point::gelu,
+    gelu_erf: point::gelu_erf,
     relu: point::relu,
     sigmoid: point::sigmoid,
     tanh: point::tanh,
     swiglu: point::swiglu,
     geglu: point::geglu,
+    geglu_erf: point::geglu_erf,
     scores: attend::scores,
     largest: attend::largest,
     soften: attend::soften,
     weigh: attend::weigh,
+    meet: whole::meet,
+    gather: whole::gather,
 };

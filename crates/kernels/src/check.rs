@@ -9,7 +9,7 @@ use crate::level::Level;
 use crate::page::{GROUP, PAGE, Stored};
 use crate::rope::Pairs;
 use crate::scratch::Work;
-use crate::table::{Scores, TILE, Table, Weigh};
+use crate::table::{Gather, Meet, Scores, TILE, Table, Weigh};
 
 /// Rows: more than half a tile, and not all of it.
 const ROWS: usize = 11;
@@ -166,11 +166,26 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
         |t, x, _| t.tanh(x),
         |t, x, y| t.swiglu(x, y),
         |t, x, y| t.geglu(x, y),
+        |t, x, _| t.gelu_erf(x),
+        |t, x, y| t.geglu_erf(x, y),
         |t, x, y| t.rms_norm(x, 39, Some(&y[..39]), 1e-5),
         |t, x, y| t.layer_norm(x, 39, Some(&y[..39]), Some(&y[39..78]), 1e-5),
         |t, x, y| t.rope(x, 39, Pairs::Half, &y[..19], &y[19..38]),
         |t, x, y| t.rope(x, 39, Pairs::Adjacent, &y[..19], &y[19..38]),
         |t, x, _| x[0] = t.largest(x),
+        // Five queries of a head of 6, then 4 of 11 values, over 16 of 48 and 13 of 16 positions.
+        |t, x, y| {
+            let k: Vec<f32> = y.iter().chain(&*x).copied().collect();
+            let (dim, stride, from, to, scale) = (6, 48, 16, 48, 0.3);
+            let (q, mut s) = (&y[..30], vec![0.0; 5 * stride]);
+            t.meet(&Meet { q, dim, k: &k[..288], stride, from, to, scale }, &mut s);
+            x.copy_from_slice(&s[..LEN]);
+        },
+        |t, x, y| {
+            let (stride, width, at, dim, from, to) = (16, 12, 1, 11, 2, 13);
+            let gather = Gather { e: &y[..64], stride, v: y, width, at, dim, from, to };
+            t.gather(&gather, &mut x[..44]);
+        },
         |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),
         |t, x, _| {
             let (mut q, mut d, mut s) = ([0; 160], [0.0; 5], [0; 5]);

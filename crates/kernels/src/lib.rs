@@ -39,7 +39,7 @@ pub use all::point::first_non_finite;
 pub use interleave::{GROUP, interleave, interleaves};
 pub use kv::{Kv, OutOfMemory};
 pub use level::{Kernels, Level};
-pub use machine::{Attend, Gate, Job, Machine, Sequence};
+pub use machine::{Attend, Gate, Job, Machine, Places, Sequence, Text};
 pub use page::{KvType, PAGE, UnknownKvType};
 pub use pool::Pool;
 pub use recinto_quant::{DType, Form, Mismatch};

@@ -5,12 +5,14 @@
 
 mod attend;
 mod linear;
+mod whole;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use attend::{Attend, Sequence};
 pub use linear::Job;
+pub use whole::{Places, Text};
 
 use crate::grid;
 use crate::level::Kernels;
@@ -30,6 +32,8 @@ pub enum Gate {
     Silu,
     /// `gelu(g) · u`, tanh form.
     Gelu,
+    /// `gelu(g) · u`, exact form.
+    GeluErf,
 }
 
 /// A level's kernels and the threads to run them on, with each thread's scratch. May be used by
@@ -181,6 +185,11 @@ impl Machine {
         self.chunks(stop, x, CHUNK, |_, x| self.table().gelu(x))
     }
 
+    /// Gelu in its exact form.
+    pub fn gelu_erf(&self, stop: &Stop, x: &mut [f32]) -> Result<(), Stopped> {
+        self.chunks(stop, x, CHUNK, |_, x| self.table().gelu_erf(x))
+    }
+
     /// `x = max(x, 0)`; NaN stays.
     pub fn relu(&self, stop: &Stop, x: &mut [f32]) -> Result<(), Stopped> {
         self.chunks(stop, x, CHUNK, |_, x| self.table().relu(x))
@@ -201,6 +210,7 @@ impl Machine {
         self.with(stop, g, u, |g, u| match gate {
             Gate::Silu => self.table().swiglu(g, u),
             Gate::Gelu => self.table().geglu(g, u),
+            Gate::GeluErf => self.table().geglu_erf(g, u),
         })
     }
 }

@@ -41,9 +41,19 @@ impl Angles {
 
     /// Adds positions `start..start + n` behind those that are there; see [`Angles::fill`].
     pub fn add(&mut self, frequencies: &[f64], magnitude: f32, start: usize, n: usize) {
+        self.add_at(frequencies, magnitude, start..start + n);
+    }
+
+    /// Adds positions in any order behind those that are there; see [`Angles::fill`].
+    pub fn add_at(
+        &mut self,
+        frequencies: &[f64],
+        magnitude: f32,
+        positions: impl IntoIterator<Item = usize>,
+    ) {
         assert!(frequencies.len() == self.pairs, "pairs of a rope");
-        self.n += n;
-        for position in start..start + n {
+        for position in positions {
+            self.n += 1;
             for frequency in frequencies {
                 let angle = position as f64 * frequency;
                 self.cos.push(math::cos(angle) as f32 * magnitude);

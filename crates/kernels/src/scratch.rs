@@ -67,6 +67,8 @@ pub(crate) struct Seen {
     pub page: Wiped<f32>,
     /// Weighted values so far.
     pub o: Wiped<f32>,
+    /// Keys of a whole text, side by side by head.
+    pub keys: Wiped<f32>,
     /// What each page of a long row of keys gave for one position, by page and head.
     pub records: Wiped<f32>,
 }

@@ -70,6 +70,35 @@ pub(crate) struct Weigh<'a> {
     pub to: usize,
 }
 
+/// Scores of queries of one head against the keys of a text, all of them plain floats.
+pub(crate) struct Meet<'a> {
+    /// Queries one after another, `queries × dim`.
+    pub q: &'a [f32],
+    pub dim: usize,
+    /// Keys side by side, `dim × stride`.
+    pub k: &'a [f32],
+    pub stride: usize,
+    /// Keys that are met, multiples of 16 up to `stride`.
+    pub from: usize,
+    pub to: usize,
+    pub scale: f32,
+}
+
+/// Values of one head of a text, weighed for queries.
+pub(crate) struct Gather<'a> {
+    /// Weights, `queries × stride`.
+    pub e: &'a [f32],
+    pub stride: usize,
+    /// Values of all heads, one position after another, `width` values each.
+    pub v: &'a [f32],
+    pub width: usize,
+    /// Where this head's values begin in a position, and how many they are.
+    pub at: usize,
+    pub dim: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
 macro_rules! table {
     ($($(#[$doc:meta])* $name:ident: fn($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
         /// The functions of one level.
@@ -147,6 +176,8 @@ table! {
     silu: fn(x: &mut [f32]);
     /// Gelu, tanh form.
     gelu: fn(x: &mut [f32]);
+    /// Gelu, exact form.
+    gelu_erf: fn(x: &mut [f32]);
     /// `max(x, 0)`; NaN stays.
     relu: fn(x: &mut [f32]);
     /// `1 / (1 + exp(−x))`.
@@ -157,6 +188,8 @@ table! {
     swiglu: fn(x: &mut [f32], y: &[f32]);
     /// `gelu(x) · y`.
     geglu: fn(x: &mut [f32], y: &[f32]);
+    /// `gelu(x) · y`, exact form.
+    geglu_erf: fn(x: &mut [f32], y: &[f32]);
     /// Scaled scores of queries against a page of keys.
     scores: fn(a: &Scores<'_>, s: &mut [f32]);
     /// Largest value; −∞ of nothing.
@@ -165,6 +198,10 @@ table! {
     soften: fn(s: &mut [f32], m: f32, from: usize, to: usize) -> f32;
     /// Adds weighed values of a page to the output, `queries × value_dim`.
     weigh: fn(a: &Weigh<'_>, o: &mut [f32]);
+    /// Scaled scores of queries against plain keys.
+    meet: fn(a: &Meet<'_>, s: &mut [f32]);
+    /// Weighed sums of plain values, `queries × dim`.
+    gather: fn(a: &Gather<'_>, o: &mut [f32]);
 }
 
 impl Table {

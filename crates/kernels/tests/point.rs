@@ -26,11 +26,13 @@ const RUNS: &[(&str, Run)] = &[
     ("softcap", |m, x, _| m.softcap(&Stop::never(), x, 3.0).unwrap()),
     ("silu", |m, x, _| m.silu(&Stop::never(), x).unwrap()),
     ("gelu", |m, x, _| m.gelu(&Stop::never(), x).unwrap()),
+    ("gelu, exact", |m, x, _| m.gelu_erf(&Stop::never(), x).unwrap()),
     ("relu", |m, x, _| m.relu(&Stop::never(), x).unwrap()),
     ("sigmoid", |m, x, _| m.sigmoid(&Stop::never(), x).unwrap()),
     ("tanh", |m, x, _| m.tanh(&Stop::never(), x).unwrap()),
     ("swiglu", |m, x, y| m.gated(&Stop::never(), x, y, Gate::Silu).unwrap()),
     ("geglu", |m, x, y| m.gated(&Stop::never(), x, y, Gate::Gelu).unwrap()),
+    ("geglu, exact", |m, x, y| m.gated(&Stop::never(), x, y, Gate::GeluErf).unwrap()),
     ("rms norm", |m, x, y| m.rms_norm(&Stop::never(), x, SIZE, Some(&y[..SIZE]), 1e-5).unwrap()),
     ("rms norm of odd groups", |m, x, _| {
         let len = x.len() / 9 * 9;
@@ -221,4 +223,48 @@ fn the_first_bad_value_is_found() {
         }
     }
     assert_eq!(first_non_finite(&[]), None);
+}
+
+/// `x · Φ(x)` of the exact form, from the error function of a C library in f64.
+const GELU_ERF: &[(f32, f64)] = &[
+    (0.001, 5.003_989_422_139_111e-4),
+    (-0.001, -4.996_010_577_860_89e-4),
+    (0.1, 5.398_278_372_770_29e-2),
+    (-0.1, -4.601_721_627_229_71e-2),
+    (0.5, 3.457_312_306_370_066e-1),
+    (-0.5, -1.542_687_693_629_934e-1),
+    (1.0, 8.413_447_460_685_429e-1),
+    (-1.0, -1.586_552_539_314_571e-1),
+    (1.5, 1.399_789_198_096_713),
+    (-2.0, -4.550_026_389_635_844e-2),
+    (2.5, 2.484_475_836_685_56),
+    (3.0, 2.995_950_305_905_11),
+    (-3.0, -4.049_694_094_890_287e-3),
+    (4.0, 3.999_873_315_032_668),
+    (-4.0, -1.266_849_673_324_798_6e-4),
+    (5.5, 5.499_999_895_557_407),
+    (-6.0, -5.919_525_870_226_207e-9),
+    (8.0, 7.999_999_999_999_995),
+    (-9.0, -1.015_729_565_358_458e-18),
+    (12.0, 12.0),
+    (-13.5, 0.0),
+    (30.0, 30.0),
+    (-1e30, 0.0),
+    (3e38, 3e38),
+    (0.0, 0.0),
+];
+
+#[test]
+fn the_exact_gelu_is_exact() {
+    let machine = Machine::new(Kernels::at(Level::Portable).unwrap(), 1);
+    for (x, want) in GELU_ERF {
+        let mut got = [*x];
+        machine.gelu_erf(&Stop::never(), &mut got).unwrap();
+        let far = (f64::from(got[0]) - want).abs();
+        // Two units of the last place, also of the small results of negative inputs.
+        assert!(far <= 2.5e-7 * want.abs().max(1e-30), "{x}: {} for {want}", got[0]);
+    }
+    let mut signs = [-0.0, f32::INFINITY, f32::NEG_INFINITY];
+    machine.gelu_erf(&Stop::never(), &mut signs).unwrap();
+    assert!(signs[0] == 0.0 && signs[1] == f32::INFINITY && signs[2] == 0.0, "{signs:?}");
 }

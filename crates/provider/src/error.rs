@@ -26,7 +26,7 @@ pub enum Kind {
     NoModel,
     /// The model's name leads to no file.
     Name(recinto_store::Kind),
-    /// The model is in files that are not opened: a checkpoint.
+    /// The model's name leads to no file of weights.
     Files,
     /// The operator's list of licences and digests does not have this model.
     Licence,

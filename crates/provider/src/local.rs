@@ -1,22 +1,18 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{borrow::Cow, path::PathBuf, sync::OnceLock};
+use std::{borrow::Cow, sync::OnceLock};
 
 use recinto_engine::{
-    Constraint, Digest, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role,
-    Scores, Session, SessionOptions, Stop, StoreTemplate, TemplateSource,
+    Constraint, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role, Scores,
+    Session, SessionOptions, Stop, TemplateSource,
 };
 use recinto_grammar::{Grammar, Grammars, Shape};
-use recinto_store::{
-    Files, Form, Roots,
-    licence::{self, Allowed, Licence},
-};
+use recinto_store::{Files, Roots, licence::Licence};
 
 use crate::{
-    Abilities, Error, Identity, Kind, Name, Provider, Reply, Setting, Settings, Sink, Turn,
+    Abilities, Error, Identity, Name, Opened, Provider, Reply, Settings, Sink, Turn,
     defaults::{self, Defaults},
-    held::Held,
-    lock,
+    opened::open_in,
     span::{self, Operation, Outcome},
 };
 
@@ -62,33 +58,19 @@ impl Local {
         roots: &Roots,
         options: OpenOptions,
     ) -> Result<Local, Error> {
-        let name = settings.model()?.value.clone();
-        let files = recinto_store::resolve(&name, roots)?;
-        let paths = gguf_files(&files)?;
-        let held = Held::of(settings, &name, &files, roots)?;
-        let mut claims = options.claims;
-        claims.extend(held.claims(&files));
-        let options = OpenOptions {
-            arch_dir: settings.arch_folder()?.map(ToOwned::to_owned).or(options.arch_dir),
-            threads: settings.threads.as_ref().map(|s| s.value).or(options.threads),
-            level: settings.level.as_ref().map(|s| s.value).or(options.level),
-            pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
-            verify: held.verify(settings).unwrap_or(options.verify),
-            name: Some(name.clone()),
-            claims,
-            beside: lock::beside(&files.layers),
-            session: settings.session(options.session.context),
-            template: store_template(&files).or(options.template),
-            ..options
-        };
-        let model = Model::open_files(paths, &options)?;
-        let warnings = held.warnings(paths, &model)?;
-        let said = |key: &str| model.file().metadata().str(key).ok().flatten();
-        let licences =
-            licence::stated(&files, said("general.license"), said("general.license.name"));
+        let opened = open_in(
+            settings,
+            roots,
+            options,
+            |paths, options| {
+                let session = options.session.clone();
+                Ok((Model::open_files(paths, options)?, session))
+            },
+            |opened| &opened.0,
+        )?;
+        let Opened { value: (model, session), name, files, licences, warnings, mut notes } = opened;
         let facts = model.facts();
         let defaults = defaults::of(&files.layers.params, facts.vocabulary, facts.context);
-        let mut notes: Vec<String> = files.notes.iter().map(ToString::to_string).collect();
         notes.extend(defaults.notes.iter().map(ToString::to_string));
         if let Some(why) = model.template_refused() {
             let instead = match model.template_source() {
@@ -97,14 +79,8 @@ impl Local {
             };
             notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
-        let session = options.session;
         let grammars = OnceLock::new();
-        let local =
-            Local { model, name, files, defaults, licences, notes, session, warnings, grammars };
-        if let Some(allowed) = &settings.licenses {
-            local.allowed(allowed)?;
-        }
-        Ok(local)
+        Ok(Local { model, name, files, defaults, licences, notes, session, warnings, grammars })
     }
 
     /// The same with sessions made by `options`.
@@ -222,66 +198,6 @@ impl Local {
     ) -> Result<T, Error> {
         span::within(operation, "recinto", &self.name, options, work)
     }
-
-    /// Whether the operator's list lets the model run.
-    fn allowed(&self, list: &Setting<Allowed>) -> Result<(), Error> {
-        if list.value.licences(&self.licences) {
-            return Ok(());
-        }
-        let digest = self.model.digests()?.weights;
-        if list.value.digest(&digest) {
-            return Ok(());
-        }
-        let stated: Vec<String> =
-            self.licences.iter().map(|licence| format!("`{licence}`")).collect();
-        let stated = match stated.len() {
-            0 => "it states no licence".into(),
-            1 => format!("its licence is {}", stated[0]),
-            _ => format!("its licences are {}", stated.join(" and ")),
-        };
-        let (name, source, listed) = (&self.name, &list.source, &list.value);
-        let way = way_in(&self.licences, &digest);
-        let read = match &self.files.card.link {
-            Some(link) => format!("; its text: {link}"),
-            None => String::new(),
-        };
-        let what = format!("{name} may not run here: {stated}, its digest sha256:{digest}");
-        Err(Error::new(Kind::Licence, what)
-            .hint(format!("allowed are {listed} ({source}); {way}{read}")))
-    }
-}
-
-/// The chat template that a store keeps beside the weights.
-fn store_template(files: &Files) -> Option<StoreTemplate> {
-    let text = files.layers.template.clone()?;
-    let store = format!("{} {}", files.store.title(), files.root.display());
-    Some(StoreTemplate::Go { text, store })
-}
-
-/// What can be put in a list of allowed licences, so that a model with these runs.
-fn way_in(stated: &[Licence], digest: &Digest) -> String {
-    let words: Option<Vec<String>> =
-        stated.iter().map(|licence| Some(format!("`{}`", licence.word()?))).collect();
-    let digest = format!("`sha256:{digest}`");
-    match words.filter(|words| !words.is_empty()) {
-        Some(words) => format!("add {}, or the digest {digest}", words.join(" and ")),
-        // Nothing that is stated has a name that the list could hold.
-        None => format!("add the digest {digest}: no word stands for what it states"),
-    }
-}
-
-/// The GGUF files of a model, at least one, in the order of shards.
-///
-/// # Errors
-///
-/// The model is a checkpoint.
-pub fn gguf_files(files: &Files) -> Result<&[PathBuf], Error> {
-    if files.form == Form::Gguf && !files.weights.is_empty() {
-        return Ok(&files.weights);
-    }
-    let what = format!("the model is a checkpoint of safetensors, not GGUF: {}", files.name);
-    Err(Error::new(Kind::Files, what)
-        .hint("checkpoints are not opened yet; take a GGUF of the same model"))
 }
 
 impl Provider for Local {

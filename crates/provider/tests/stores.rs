@@ -288,17 +288,19 @@ fn only_what_is_listed_may_run() {
     assert_eq!(local.licences()[0].id.as_deref(), Some("gemma"));
 }
 
+/// A checkpoint in the hub's cache is found by its name; what is wrong with it is the engine's to
+/// say.
 #[test]
-fn files_that_are_not_opened_yet() {
+fn checkpoints_are_opened() {
     let place = Place::new();
     let commit = "1111111111111111111111111111111111111111";
     Repository::new(&place.hub(), "o/check")
         .reference("main", commit)
-        .file(commit, "config.json", b"{}")
-        .file(commit, "model.safetensors", b"tensors");
+        .file(commit, "config.json", b"{\"model_type\":\"tiny\"}")
+        .file(commit, "model.safetensors", b"\x02\0\0\0\0\0\0\0{}");
     let error = place.open("o/check", None, Pin::Off).err().expect("an error");
-    assert_eq!(*error.kind(), Kind::Files, "{error}");
-    assert!(error.to_string().contains("checkpoint of safetensors"), "{error}");
+    assert!(matches!(error.kind(), Kind::Engine(_)), "{error}");
+    assert!(error.to_string().contains("no arch file serves the architecture `tiny`"), "{error}");
 }
 
 /// An answer in a shape is of that shape, or cut and said to be so; labels are scored alike.

@@ -44,7 +44,7 @@ impl Store {
 pub enum Form {
     /// GGUF, in one file or in several.
     Gguf,
-    /// A folder with `config.json` and `.safetensors` files.
+    /// A folder with `.safetensors` files and `config.json`, or another file that says what they are.
     Checkpoint,
 }
 

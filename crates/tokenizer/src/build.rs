@@ -20,6 +20,9 @@ use crate::{
 
 /// See [`Tokenizer::check`].
 pub(crate) fn check(m: Metadata<'_>) -> Result<(), Error> {
+    if let Some(text) = whole(m)? {
+        return crate::json::read(text.as_bytes()).map(drop);
+    }
     let family = families::find(m)?;
     if family.has_pre() {
         let word = load::text(m, "pre")?;
@@ -31,9 +34,20 @@ pub(crate) fn check(m: Metadata<'_>) -> Result<(), Error> {
     load::pieces(m).map(drop)
 }
 
+/// A whole `tokenizer.json`, where that is all there is, as in checkpoints.
+fn whole(m: Metadata<'_>) -> Result<Option<&str>, Error> {
+    match load::text(m, "model")? {
+        Some(_) => Ok(None),
+        None => Ok(m.str("tokenizer.huggingface.json")?),
+    }
+}
+
 /// See [`Tokenizer::from_metadata`] and [`Tokenizer::with_rows`].
 pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, Error> {
     use PieceKind::{Control, Unknown};
+    if let Some(text) = whole(m)? {
+        return crate::json::read(text.as_bytes());
+    }
     let mut notes = Vec::new();
     let family = families::find(m)?;
     let pieces = Pieces::new(load::pieces(m)?)?;

@@ -12,30 +12,56 @@ use recinto_quant::DType;
 
 use crate::{
     Array, Element, Error, Kind, Value,
+    checkpoint::{self, Plan},
     gguf::{self, Header},
+    safetensors,
     shards::{self, Part, Shard},
     value,
 };
 
-/// An opened GGUF model; every bound is settled.
+/// An opened model; every bound is settled.
 ///
-/// It lies in one file, or in several shards, of which the first one has the metadata.
+/// It lies in one GGUF file, or in several shards, of which the first one has the metadata; or it
+/// is a checkpoint, of safetensors files and small files whose values are its metadata.
 pub struct File {
-    /// The first shard's keys, and the tensors of all of them.
+    /// All keys, and the tensors of all shards.
     pub(crate) header: Header,
-    /// In their order; at least one.
+    /// In their order; at least one. Of a checkpoint those with tensors, then the small ones.
     pub(crate) shards: Vec<Shard>,
+    /// Of a checkpoint: what the shards are, and the entries of its keys.
+    pub(crate) checkpoint: Option<(Plan, Box<[u8]>)>,
 }
+
+/// How a model is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// GGUF of this version.
+    Gguf(u32),
+    /// A checkpoint of safetensors.
+    Safetensors,
+}
+
+/// A tensor whose values no step can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Name as in the file.
+    pub name: String,
+    /// The file's word for its storage type.
+    pub stored: &'static str,
+}
+
+/// What a path must lead to.
+const NEEDED: &str = "a path to a .gguf file is needed";
 
 /// The error for a path that the system does not open.
 pub(crate) fn refused(path: &Path, error: &io::Error) -> Error {
     let path = path.display();
     let (reason, hint) = match error.kind() {
-        io::ErrorKind::NotFound => ("no such file".into(), "a path to a .gguf file is needed"),
+        io::ErrorKind::NotFound => ("no such file".into(), NEEDED),
         io::ErrorKind::PermissionDenied => {
             ("permission denied".into(), "the file must be readable by the user that runs this")
         }
-        _ => (error.to_string(), "a path to a .gguf file is needed"),
+        _ => (error.to_string(), NEEDED),
     };
     Error::new(Kind::Io, format!("cannot open {path}: {reason}")).hint(hint)
 }
@@ -79,14 +105,25 @@ impl File {
     /// Maps `path` read-only and checks header, metadata and tensor table. When it says that it is
     /// one shard of several, whichever it is, the others are taken from beside it by their names.
     ///
+    /// A folder, or a safetensors file with its `config.json` beside it, is opened as a checkpoint
+    /// (`docs/checkpoints.md`).
+    ///
     /// # Errors
     ///
-    /// No such file, no sound GGUF file, or not the whole of a model; missing shards are named.
+    /// No such file, no sound file, or not the whole of a model; missing shards are named.
     pub fn open(path: &Path) -> Result<File, Error> {
-        shards::beside(Part::open(path)?, path)
+        if path.is_dir() {
+            return checkpoint::open(path);
+        }
+        let part = Part::open(path)?;
+        match safetensors::begins(part.map.bytes()) {
+            true => checkpoint::around(folder(path), vec![path.to_owned()], None),
+            false => shards::beside(part, path),
+        }
     }
 
-    /// The model in `paths`: one file, as [`File::open`], or all its shards in their order.
+    /// The model in `paths`: one file, as [`File::open`], or all its shards in their order. Several
+    /// safetensors files lead to the checkpoint of their folder.
     ///
     /// # Errors
     ///
@@ -94,6 +131,9 @@ impl File {
     pub fn open_all(paths: &[PathBuf]) -> Result<File, Error> {
         match paths {
             [one] => File::open(one),
+            [first, ..] if first.extension().is_some_and(|end| end == "safetensors") => {
+                checkpoint::open(folder(first))
+            }
             _ => {
                 let part = |path: &PathBuf| {
                     Part::open(path).map_err(|e| e.within(&path.display().to_string()))
@@ -135,19 +175,31 @@ impl File {
         }
     }
 
-    /// GGUF version.
-    pub fn version(&self) -> u32 {
-        self.header.version
+    /// How it is stored.
+    pub fn format(&self) -> Format {
+        match &self.checkpoint {
+            None => Format::Gguf(self.header.version),
+            Some(_) => Format::Safetensors,
+        }
     }
 
     /// The named values.
     pub fn metadata(&self) -> Metadata<'_> {
-        Metadata { bytes: self.shards[0].bytes(), header: &self.header }
+        let bytes = match &self.checkpoint {
+            None => self.shards[0].bytes(),
+            Some((_, entries)) => entries,
+        };
+        Metadata { bytes, header: &self.header }
     }
 
     /// All tensors, in the order of the files and of each file.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.header.tensors
+    }
+
+    /// Tensors of storage types that are not read, such as whole numbers in a checkpoint.
+    pub fn others(&self) -> &[Other] {
+        &self.header.others
     }
 
     /// The index of the tensor called `name`.
@@ -165,6 +217,14 @@ impl File {
     /// no file can change.
     pub fn unchanged(&self) -> bool {
         self.shards.iter().all(|shard| shard.map.unchanged().unwrap_or(false))
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
     }
 }
 

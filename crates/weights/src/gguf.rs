@@ -6,21 +6,25 @@ use std::{collections::HashMap, ops::Range};
 
 use recinto_quant::{DType, foreign};
 
-use crate::{Element, Error, Kind, TensorInfo, file::index, reader::Reader};
+use crate::{Element, Error, Kind, Other, TensorInfo, file::index, reader::Reader};
 
 /// Most keys, tensors and dimensions a file may have; far above any published model.
-const MAX_KEYS: u64 = 1 << 16;
+pub(crate) const MAX_KEYS: u64 = 1 << 16;
 pub(crate) const MAX_TENSORS: u64 = 1 << 17;
 const MAX_DIMS: u32 = 4;
 /// Most files of one model; each of them stays open.
 pub(crate) const MAX_SHARDS: u64 = 512;
 
 /// What the header says, all ranges inside the file.
+#[derive(Default)]
 pub(crate) struct Header {
+    /// GGUF's; 0 of other formats.
     pub version: u32,
     pub keys: Vec<Key>,
     pub key_index: HashMap<String, usize>,
     pub tensors: Vec<TensorInfo>,
+    /// Tensors of storage types that are not read; a GGUF file with one is refused.
+    pub others: Vec<Other>,
     pub names: HashMap<String, usize>,
     /// Where the tensors' bytes begin; at most the file's length.
     pub data: usize,
@@ -83,7 +87,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Header, Error> {
     }
     overlaps(&tensors)?;
     let data = (data as usize).min(bytes.len());
-    Ok(Header { version, keys, key_index, tensors, names, data, split })
+    let others = Vec::new();
+    Ok(Header { version, keys, key_index, tensors, others, names, data, split })
 }
 
 fn magic(reader: &mut Reader<'_>) -> Result<u32, Error> {

@@ -8,7 +8,10 @@ use std::{
 };
 
 use crate::{
-    Error, File, Kind, TensorInfo, gguf,
+    Error, File, Kind, TensorInfo,
+    checkpoint::{self, Paper},
+    gguf::{self, Header},
+    safetensors,
     shards::{self, Part, Shard},
 };
 
@@ -46,7 +49,10 @@ impl File {
         see: &mut dyn FnMut(usize, &[u8]) -> ControlFlow<()>,
     ) -> Result<File, Error> {
         let count = self.shards.len();
-        let copies = self.shards.into_iter().enumerate().map(|(index, shard)| {
+        let plan = self.checkpoint.map(|(plan, _)| plan);
+        // A checkpoint's small files come after those with tensors.
+        let weights = plan.as_ref().map_or(count, |plan| plan.weights);
+        let mut copies = self.shards.into_iter().enumerate().map(|(index, shard)| {
             let Shard { map, path, .. } = shard;
             let mut pages = map.copy(&mut |bytes| see(index, bytes)).map_err(|e| refused(&e))?;
             if !map.unchanged().unwrap_or(false) {
@@ -54,12 +60,22 @@ impl File {
                     .hint("start again; replace model files by renaming, never in place"));
             }
             // Once more from the copy: nothing that was read through the mapping counts any more.
-            let header = gguf::parse(&pages)?;
+            let header = match &plan {
+                None => gguf::parse(&pages)?,
+                Some(_) if index < weights => safetensors::parse(&pages)?,
+                Some(_) => Header::default(),
+            };
             store(&mut pages, &header.tensors, rewrite, threads);
             let map = map.pinned(pages).map_err(|e| refused(&e))?;
             Ok(Part { map, path, header })
         });
-        shards::together(count, copies)
+        let Some(plan) = &plan else { return shards::together(count, copies) };
+        let parts = copies.by_ref().take(weights).collect::<Result<Vec<Part>, Error>>()?;
+        let papers = copies.zip(&plan.documents).map(|(part, document)| {
+            let Part { map, path, .. } = part?;
+            Ok(Paper { map, path, document: *document })
+        });
+        checkpoint::assemble(plan.layout, parts, papers.collect::<Result<_, Error>>()?)
     }
 
     /// Whether the bytes are a private copy ([`File::pin`]).

@@ -17,6 +17,18 @@ pub(crate) struct Reader<'a> {
     pub at: usize,
 }
 
+/// Refuses a name that could not stand in a message to a terminal, or that is too long.
+pub(crate) fn named(name: &str, what: &str) -> Result<(), Error> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        let what = format!("{what} has {} bytes; 1 to {MAX_NAME} are allowed", name.len());
+        return Err(Error::new(Kind::Invalid, what));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Error::new(Kind::Invalid, format!("{what} has a control character in it")));
+    }
+    Ok(())
+}
+
 impl<'a> Reader<'a> {
     /// Bytes that are left.
     pub fn left(&self) -> u64 {
@@ -62,13 +74,7 @@ impl<'a> Reader<'a> {
     pub fn name(&mut self, what: &str) -> Result<String, Error> {
         let start = self.at as u64;
         let name = self.str(what)?;
-        let bad = |what| Err(Error::new(Kind::Invalid, what).at(start));
-        if name.is_empty() || name.len() > MAX_NAME {
-            return bad(format!("{what} has {} bytes; 1 to {MAX_NAME} are allowed", name.len()));
-        }
-        if name.chars().any(char::is_control) {
-            return bad(format!("{what} has a control character in it"));
-        }
+        named(name, what).map_err(|e| e.at(start))?;
         Ok(name.to_owned())
     }
 

@@ -15,6 +15,7 @@ use crate::{
     Error, File, Kind,
     file::refused,
     gguf::{self, Header, MAX_SHARDS, MAX_TENSORS, Split},
+    safetensors,
 };
 
 /// Most missing files that an error lists by name.
@@ -24,7 +25,7 @@ const SHOWN: usize = 8;
 pub struct Shard {
     pub(crate) map: Map,
     pub(crate) path: Option<PathBuf>,
-    data: usize,
+    pub(crate) data: usize,
 }
 
 impl Shard {
@@ -64,7 +65,11 @@ pub(crate) struct Part {
 
 impl Part {
     pub fn new(map: Map, path: Option<PathBuf>) -> Result<Part, Error> {
-        let header = gguf::parse(map.bytes())?;
+        let bytes = map.bytes();
+        let header = match safetensors::begins(bytes) {
+            true => safetensors::parse(bytes)?,
+            false => gguf::parse(bytes)?,
+        };
         Ok(Part { map, path, header })
     }
 
@@ -199,7 +204,7 @@ pub(crate) fn together(
         }
     }
     match header {
-        Some(header) => Ok(File { header, shards }),
+        Some(header) => Ok(File { header, shards, checkpoint: None }),
         None => Err(Error::new(Kind::Invalid, "no file given")),
     }
 }

@@ -6,7 +6,7 @@ mod raw;
 use proptest::prelude::*;
 use raw::{ARRAY, BOOL, F32, I32, Raw, STR, U8, U32, U64, valid};
 use recinto_quant::expand;
-use recinto_weights::{Error, File, Kind, Value};
+use recinto_weights::{Error, File, Format, Kind, Value};
 
 struct Case {
     name: &'static str,
@@ -407,7 +407,7 @@ fn the_small_file_is_whole_and_every_prefix_is_refused() {
     // Version 2 has the same layout.
     let mut two = bytes;
     two[4] = 2;
-    assert_eq!(open(&two).unwrap().version(), 2);
+    assert_eq!(open(&two).unwrap().format(), Format::Gguf(2));
 }
 
 #[test]

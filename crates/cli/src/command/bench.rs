@@ -218,7 +218,7 @@ fn compare(
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
     let files = open::files(&settings.model()?.value)?;
-    let path = recinto_provider::gguf_files(&files)?[0].clone();
+    let path = recinto_provider::model_files(&files)?[0].clone();
     // Opened once to say what is wrong with it; closed again before anything is started.
     open::model_file(&files)?;
     let sizes = args.sizes(settings.session(None).kv);

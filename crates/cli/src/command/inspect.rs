@@ -8,7 +8,7 @@ use recinto_store::{
     licence::{self, Licence},
 };
 use recinto_tokenizer::{Description, Tokenizer};
-use recinto_weights::{Array, File, Value};
+use recinto_weights::{Array, File, Format, Value};
 use serde::Serialize;
 use serde_json::json;
 
@@ -140,12 +140,15 @@ impl Found {
 
     fn lines(&self, screen: &mut Screen, tensors: bool) -> Result<(), Failure> {
         let (path, bytes) = (self.path.display(), self.file.size());
-        let version = self.file.version();
+        let format = match self.file.format() {
+            Format::Gguf(version) => format!("GGUF {version}"),
+            Format::Safetensors => "safetensors".into(),
+        };
         let files = match self.file.shards().len() {
             1 => String::new(),
             n => format!(" in {n} files"),
         };
-        screen.row(&format!("file          {path} ({bytes} bytes{files}, GGUF {version})"))?;
+        screen.row(&format!("file          {path} ({bytes} bytes{files}, {format})"))?;
         self.store_lines(screen)?;
         screen.row(&match &self.architecture {
             Ok(name) => format!("architecture  {name}: available"),
@@ -245,7 +248,14 @@ impl Found {
             "file": self.path,
             "bytes": self.file.size(),
             "files": self.files(),
-            "version": self.file.version(),
+            "format": match self.file.format() {
+                Format::Gguf(_) => "gguf",
+                Format::Safetensors => "safetensors",
+            },
+            "version": match self.file.format() {
+                Format::Gguf(version) => Some(version),
+                Format::Safetensors => None,
+            },
             "architecture": self.architecture.as_ref().ok(),
             "architecture_error": self.architecture.as_ref().err(),
             "architecture_notes": self.assumed,

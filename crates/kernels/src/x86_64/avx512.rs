@@ -58,14 +58,18 @@ pub(super) const TABLE: Table = Table {
     softcap,
     silu,
     gelu,
+    gelu_erf,
     relu,
     sigmoid,
     tanh,
     swiglu,
     geglu,
+    geglu_erf,
     scores: avx512_attend::scores,
     largest,
     soften,
     weigh: avx512_attend::weigh,
+    meet,
+    gather,
     ..BELOW
 };

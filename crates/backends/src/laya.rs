@@ -1,0 +1,179 @@
+//! Laya: an encoder that reads a question, its options and the state at once, and gives a score at
+//! the marker before each option.
+//!
+//! The prompt, the budgets and the readout are those of the reference runtime (package `laya`
+//! 0.4.15), token for token; `tests/golden/laya` has its answers. Source: that package's
+//! documentation and behaviour.
+
+mod python;
+mod row;
+mod setup;
+
+use std::path::{Path, PathBuf};
+
+use recinto_engine::{Encoder, OpenOptions, Places, Stop, Text};
+use recinto_judge::{
+    Abilities, Backend, Evidence, Form, Model, Reading, Shown, State, Truncation, Unavailable,
+    Usage, check::Readout,
+};
+use recinto_receipt::Digest;
+
+pub use row::{Layout, Reader, Row};
+use setup::Setup;
+
+/// A Laya checkpoint, opened.
+pub struct Laya {
+    encoder: Encoder,
+    setup: Setup,
+    reader: Reader,
+    digest: Digest,
+    stop: Stop,
+}
+
+impl Laya {
+    /// Opens the checkpoint in the folder `path`, and waits for the digest of its files.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoder::open`]; and a checkpoint that is none of Laya's, or whose configuration or
+    /// vocabulary lacks what the prompt is made of.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Laya, recinto_engine::Error> {
+        Laya::open_files(std::slice::from_ref(&path.to_owned()), options)
+    }
+
+    /// The same of the files `paths`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Laya::open`].
+    pub fn open_files(
+        paths: &[PathBuf],
+        options: &OpenOptions,
+    ) -> Result<Laya, recinto_engine::Error> {
+        let encoder = Encoder::open_files(paths, options)?;
+        let setup = Setup::of(&encoder)?;
+        let digest = encoder.digests()?.weights;
+        let reader = setup.reader;
+        Ok(Laya { encoder, setup, reader, digest, stop: Stop::never() })
+    }
+
+    /// Whether a model of this encoder's architecture is read in this way.
+    pub fn reads(encoder: &Encoder) -> bool {
+        setup::is_laya(encoder)
+    }
+
+    /// The same with other budgets of tokens: of a whole row, and of the question with its options.
+    pub fn with_budgets(mut self, row: usize, head: usize) -> Laya {
+        (self.reader.row, self.reader.head) = (row, head);
+        self
+    }
+
+    /// The same, where marks of the vocabulary that stand in a state or a question are letters like
+    /// any other. The reference makes the marks themselves of them.
+    pub fn guarded(mut self) -> Laya {
+        self.reader.guarded = true;
+        self
+    }
+
+    /// The same, with readings that end when `stop` says so.
+    pub fn stopped_by(mut self, stop: Stop) -> Laya {
+        self.stop = stop;
+        self
+    }
+
+    /// The encoder.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// How rows are made.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// The row that is read for a question about a state.
+    ///
+    /// # Errors
+    ///
+    /// A question without instructions or options, an order that is no permutation of them, or
+    /// markers that do not fit: an answer about some of the options would be none.
+    pub fn row(&self, state: &State, shown: &Shown<'_>) -> Result<Row, Unavailable> {
+        self.reader.row(self.encoder.tokenizer(), &self.setup.marks, state, shown)
+    }
+
+    /// The logit of each slot of each row.
+    fn logits(&self, rows: &[Row]) -> Result<Vec<Vec<f64>>, Unavailable> {
+        let types: Vec<Vec<u32>> =
+            rows.iter().map(|row| vec![row.type_id(); row.ids.len()]).collect();
+        let texts: Vec<Text<'_>> = rows
+            .iter()
+            .zip(&types)
+            .map(|(row, types)| Text {
+                ids: &row.ids,
+                types,
+                rows: &row.markers,
+                places: row.places.as_ref().map(|(positions, parts)| Places { positions, parts }),
+            })
+            .collect();
+        let read = self.encoder.read(&texts, &self.stop).map_err(|error| match error.kind() {
+            recinto_engine::Kind::NonFinite { .. } => Unavailable::NotANumber,
+            recinto_engine::Kind::Overflow { needed, available } => {
+                Unavailable::TooLong { tokens: *needed as u64, room: *available as u64 }
+            }
+            _ => Unavailable::Failed,
+        })?;
+        Ok(read.iter().map(|row| row.iter().map(|z| f64::from(*z)).collect()).collect())
+    }
+}
+
+impl Backend for Laya {
+    fn model(&self) -> Model {
+        Model::Local { digest: self.digest, dtype: "f32".into() }
+    }
+
+    fn reading(&self) -> String {
+        let Reader { row, head, guarded, .. } = self.reader;
+        let kind = if guarded { "markers-guarded" } else { "markers" };
+        match (row, head) == (self.setup.reader.row, self.setup.reader.head) {
+            true => format!("{kind}/1"),
+            // Other budgets cut otherwise, so answers are others.
+            false => format!("{kind}/1:{row}:{head}"),
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { options: self.reader.most_options(), readout: Readout::Marks }
+    }
+
+    fn temperature(&self, form: Form, options: usize) -> f64 {
+        self.setup.temperatures.as_ref().map_or(1.0, |published| published.at(form, options))
+    }
+
+    fn read(
+        &mut self,
+        state: &State,
+        shown: &[Shown<'_>],
+    ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable> {
+        let made: Vec<Result<Row, Unavailable>> =
+            shown.iter().map(|shown| self.row(state, shown)).collect();
+        let rows: Vec<Row> = made.iter().flatten().cloned().collect();
+        let mut logits = self.logits(&rows)?.into_iter();
+        let readings = made.into_iter().map(|row| {
+            let row = row?;
+            let logits = logits.next().ok_or(Unavailable::Failed)?;
+            Ok(Reading {
+                evidence: Evidence::Logits(logits),
+                // A score a marker: nothing else could have been said.
+                mass: None,
+                truncation: Truncation {
+                    state_tokens: row.state_tokens,
+                    dropped: row.dropped,
+                    options_alike: row.alike,
+                },
+                model: None,
+                usage: Usage { input_tokens: row.ids.len() as u64, output_tokens: 0 },
+            })
+        });
+        Ok(readings.collect())
+    }
+}
