@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes crates/tokenizer/tests/golden/kinds.json: small vocabularies of every kind that GGUF files
-have, and the ids an independent engine gives for them; and for one vocabulary whose merges cross
+have, and the ids an independent engine gives for them, and back; and for one vocabulary whose merges cross
 every border, the ids under each word of `tokenizer.ggml.pre`.
 
 Needs llama_cpp (0.3.36 was used), gguf, and for training tokenizers (0.23.2).
@@ -9,6 +9,7 @@ Usage: python3 tools/goldens/tokenizer_kinds.py > crates/tokenizer/tests/golden/
 
 import base64
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -29,6 +30,15 @@ MORE = [
     "a" + " " * 700 + "b" + " " * 9, "uno dos tres 4 cinco\nseis siete/ocho/\n",
     "12345½678 a1b22",
     "IMGIMGABZ <sentinel:12> x\t    y  z", "中文abc'S 'tis É'll ÑU", "e\u0301a e\u0301 b ", "\n\n a\n\nb",
+]
+# Genes, and what is not quite one.
+GENES = [
+    "<dna>ACGTACGTACGT</dna>", "<dna>acgtACGGTaa</dna> y después, el niño.",
+    "El gen <dna>CCCCCC</dna> y <dna>ccacaa</dna>; CCCCCC es texto.", "<dna>ACGTACG", "<dna>",
+    "<dna></dna>", "</dna>ACGTAC<dna>AACCAA", "<dna>ACN-TAACCACC</dna>", "<dna>ñandú¿?</dna>ñ",
+    "<dna>AC<dna>GT</dna>AC</dna>", "<DNA>ACGTAC</DNA> <dna >ACGTAC</dna>", "<oov> <unused_0>",
+    "<dna>ACGTAC GTACGT\nAAAAAA</dna>", "<dna>ACGTAC<|im_end|>GTACGT</dna>",
+    "a<dna>CA</dna><dna>CAA</dna>b", "ACGTAC\ue000<dna>ACGTAC\ue000</dna>",
 ]
 
 
@@ -72,8 +82,16 @@ def ids(vocabulary, texts, special):
             count = llama_cpp.llama_tokenize(vocab, data, len(data), room, 8192, False, special)
             assert count >= 0
             out.append(list(room[:count]))
+        back = []
+        for row in out:
+            room = ctypes.create_string_buffer(1 << 16)
+            row = (ctypes.c_int * len(row))(*row)
+            count = llama_cpp.llama_detokenize(
+                vocab, row, len(row), room, len(room), False, special)
+            assert count >= 0
+            back.append(room.raw[:count].decode(errors="replace"))
         llama_cpp.llama_model_free(model)
-        return out
+        return out, back
 
 
 def t5():
@@ -147,6 +165,23 @@ def whitespace():
             "token_type": kinds + [BYTE] * 256 + [CONTROL], "normalizer.lowercase": True}
 
 
+def hybriddna():
+    """Some groups of six bases only: the others are unknown."""
+    tokens, merges = trained(
+        pre_tokenizers.ByteLevel.alphabet(), pre_tokenizers.ByteLevel(add_prefix_space=False), 420)
+    for left, right in [("C", "C"), ("CC", "CC"), ("CCCC", "CC")]:
+        merges.append(f"{left} {right}")
+        tokens.append(left + right)
+    kinds = [NORMAL] * len(tokens)
+    groups = ["".join(bases) for bases in itertools.product("AC", repeat=6)]
+    groups += ["ACGTAC", "GTACGT", "GTAAAA", "GAAAAA", "GTAAAA", "GGTAAA"]
+    tokens += ["<|im_end|>", "<dna>", "</dna>", "<oov>"]
+    tokens += [group + "\ue000" for group in dict.fromkeys(groups)] + ["<unused_0>"]
+    kinds += [CONTROL] + [NORMAL] * (len(tokens) - len(kinds) - 1)
+    return {"model": "hybriddna", "pre": "qwen2", "tokens": tokens, "merges": merges,
+            "token_type": kinds}
+
+
 def splitters():
     """No pre-tokenizer cut the text it was trained on: what a splitter cuts shows in the ids."""
     tokens, merges = trained(
@@ -173,20 +208,20 @@ def pre_words():
 
 def main():
     golden = {"engine": f"llama_cpp {llama_cpp.__version__}", "texts": TEXTS, "kinds": {}}
-    for make in [t5, rwkv, plamo2, whitespace]:
+    for make, more in [(t5, []), (rwkv, []), (plamo2, []), (whitespace, []), (hybriddna, GENES)]:
         vocabulary = make()
-        golden["kinds"][make.__name__] = {
-            "vocabulary": vocabulary,
-            "special": ids(vocabulary, TEXTS, True),
-            "plain": ids(vocabulary, TEXTS, False),
-        }
+        (special, back), (plain, _) = (ids(vocabulary, TEXTS + more, way) for way in (True, False))
+        row = {"vocabulary": vocabulary, "special": special, "plain": plain}
+        if more:
+            row |= {"more": more, "back": back}
+        golden["kinds"][make.__name__] = row
     vocabulary = splitters()
     texts = TEXTS + MORE
     rows = {}
     for word in pre_words():
         if word in ("gemma4", "granite-embed-multi-311m", "sarvam-moe", "whitespace"):
             continue
-        row = json.dumps(ids({**vocabulary, "pre": word}, texts, False), separators=(",", ":"))
+        row = json.dumps(ids({**vocabulary, "pre": word}, texts, False)[0], separators=(",", ":"))
         rows.setdefault(row, []).append(word)
     golden["splitters"] = {
         "vocabulary": vocabulary, "texts": texts,

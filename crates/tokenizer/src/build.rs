@@ -5,6 +5,7 @@ use recinto_weights::Metadata;
 use crate::{
     Error, PieceKind, Tokenizer,
     bytes::CHARS,
+    dna::Dna,
     error::{Kind, shown},
     families::{self, Family, Make, Spelling},
     frame::Frame,
@@ -78,6 +79,11 @@ pub(crate) fn build(m: Metadata<'_>, rows: Option<usize>) -> Result<Tokenizer, E
     (pieces.len() - beyond..pieces.len()).for_each(|id| guarded[id / 64] |= 1 << (id % 64));
     let barred = |id: u32| guarded[id as usize / 64] >> (id % 64) & 1 == 1;
     let model = model(m, family, pre, &pieces, &kinds, barred)?;
+    if family.make == Make::Dna && matches!(model, Model::Bpe { dna: None, .. }) {
+        notes.push(
+            "not all pieces for genes are there as text; genes are read as other text".into(),
+        );
+    }
     let specials = specials(m, pre, &pieces, &kinds, bounds, barred)?;
     let escaped = pre.is_none_or(|pre| pre.escaped);
     let rowless = |id: u32| id as usize >= pieces.len() - beyond;
@@ -220,8 +226,9 @@ fn model(
     barred: impl Fn(u32) -> bool,
 ) -> Result<Model, Error> {
     if let Some(pre) = pre {
+        let dna = (family.make == Make::Dna).then(|| Dna::new(pieces, &barred)).flatten();
         let merges = Merges::new(load::strings(m, "merges")?, pieces, barred)?;
-        return Ok(Model::Bpe { merges, pre });
+        return Ok(Model::Bpe { merges, pre, dna });
     }
     if family.make != Make::Scored {
         return Ok(Model::Flow(Box::new(family.flow(m, pieces, kinds, barred)?)));

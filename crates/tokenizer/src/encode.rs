@@ -107,21 +107,39 @@ impl Run<'_> {
                 let (work, out) = (&mut self.work.flow, &mut self.out);
                 flow.stretch(self.tokenizer, self.text, range, self.content, work, out)
             }
-            Model::Bpe { merges, pre } => {
-                let mut chars = std::mem::take(&mut self.work.chars);
-                let mut ends = std::mem::take(&mut self.work.ends);
-                chars.read(&self.text[range.clone()]);
-                split::cut(&chars, pre.stages, &mut ends);
-                let mut start = range.start;
-                let mut done = Ok(());
-                for end in ends.iter().map(|end| range.start + chars.byte(*end) as usize) {
-                    done = done.and_then(|()| self.word(start..end, merges, pre));
-                    start = end;
+            Model::Bpe { merges, pre, dna: None } => self.ranked(range, merges, pre),
+            Model::Bpe { merges, pre, dna: Some(dna) } => {
+                let (tokenizer, from) = (self.tokenizer, range.start);
+                let find =
+                    |piece: &[u8]| tokenizer.pieces.find(piece).filter(|id| tokenizer.allows(*id));
+                for (part, id) in dna.parts(&self.text[range], find) {
+                    let (start, end) = (from + part.start, from + part.end);
+                    match id {
+                        Some(id) => {
+                            self.out.push(Token { id, start: start as u32, end: end as u32 });
+                        }
+                        None => self.ranked(start..end, merges, pre)?,
+                    }
                 }
-                (self.work.chars, self.work.ends) = (chars, ends);
-                done
+                Ok(())
             }
         }
+    }
+
+    /// Byte-pair encoding: cuts a stretch in words.
+    fn ranked(&mut self, range: Range<usize>, merges: &Merges, pre: &Pre) -> Result<(), Error> {
+        let mut chars = std::mem::take(&mut self.work.chars);
+        let mut ends = std::mem::take(&mut self.work.ends);
+        chars.read(&self.text[range.clone()]);
+        split::cut(&chars, pre.stages, &mut ends);
+        let mut start = range.start;
+        let mut done = Ok(());
+        for end in ends.iter().map(|end| range.start + chars.byte(*end) as usize) {
+            done = done.and_then(|()| self.word(start..end, merges, pre));
+            start = end;
+        }
+        (self.work.chars, self.work.ends) = (chars, ends);
+        done
     }
 
     /// SentencePiece-style: the whole stretch is one word.

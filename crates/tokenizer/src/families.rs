@@ -39,6 +39,7 @@ pub(crate) struct Family {
 pub(crate) enum Make {
     Scored,
     Ranked,
+    Dna,
     WordPiece,
     Unigram,
     Greedy,
@@ -51,6 +52,8 @@ pub(crate) enum Make {
 pub(crate) enum Spelling {
     /// In GPT-2's alphabet of bytes.
     Alphabet,
+    /// The same, and a mark after the pieces that are groups of bases.
+    Bases,
     /// Spaces are `▁`.
     Escaped,
     /// Words begin with a space; this prefix says that a piece goes on with one.
@@ -78,6 +81,13 @@ const FAMILIES: &[Family] = &[
         usual: NONE,
         adds: [false, false],
         spelling: Spelling::Alphabet,
+    },
+    Family {
+        word: "hybriddna",
+        make: Make::Dna,
+        usual: NONE,
+        adds: [false, false],
+        spelling: Spelling::Bases,
     },
     Family {
         word: "gemma4",
@@ -140,7 +150,7 @@ pub(crate) fn find(m: Metadata<'_>) -> Result<&'static Family, Error> {
 impl Family {
     /// Whether text is cut by a pre-tokenizer of the table.
     pub(crate) fn has_pre(&self) -> bool {
-        self.make == Make::Ranked
+        matches!(self.make, Make::Ranked | Make::Dna)
     }
 
     /// The steps of a vocabulary that is a [`Flow`]; `barred` tells which pieces text never
@@ -205,7 +215,7 @@ impl Family {
                 let scores = load::needed_scores(m, kinds.len())?;
                 flow.model = Model::Plamo(Plamo::new(Trie::new(texts())?, &scores));
             }
-            Make::Scored | Make::Ranked | Make::Spaced => {
+            Make::Scored | Make::Ranked | Make::Dna | Make::Spaced => {
                 if flag("normalizer.lowercase", false)? {
                     flow.normal.push(Normal::Lowercase);
                 }

@@ -2,9 +2,9 @@
 //!
 //! [`Tokenizer::from_metadata`] builds byte-level byte-pair encoders (`gpt2`), SentencePiece-style
 //! ones (`llama`), Gemma 4's mixture of both (`gemma4`), WordPiece (`bert`), unigram (`t5`), and
-//! the kinds of RWKV (`rwkv`), PLaMo 2 (`plamo2`) and Jina's Chinese encoder (`whitespace`). The ids
-//! equal those of llama.cpp, which is called the reference here, but for two kinds where it departs
-//! from what the models were trained with: WordPiece follows Hugging Face's library, as to control
+//! the kinds of RWKV (`rwkv`), PLaMo 2 (`plamo2`), Jina's Chinese encoder (`whitespace`) and Carbon,
+//! whose text has genes in it (`hybriddna`). The ids equal those of llama.cpp, which is called the
+//! reference here, but for two kinds where it departs from what the models were trained with: WordPiece follows Hugging Face's library, as to control
 //! characters, Korean and words of more than a hundred characters, and unigram uses byte pieces
 //! where the vocabulary has them.
 //!
@@ -52,6 +52,7 @@ mod bytes;
 mod charsmap;
 mod cut;
 mod decode;
+mod dna;
 mod encode;
 mod error;
 mod families;

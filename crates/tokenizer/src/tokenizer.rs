@@ -9,6 +9,7 @@ use zeroize::Zeroize;
 use crate::{
     Decoder, Error, PieceKind, Stream, build,
     bytes::{byte_of, byte_piece},
+    dna::{Dna, MARK},
     encode,
     error::Kind,
     families::Spelling,
@@ -36,8 +37,8 @@ pub struct Token {
 
 /// How ordinary text becomes pieces.
 pub(crate) enum Model {
-    /// Byte-pair encoding with ranked merges.
-    Bpe { merges: Merges, pre: &'static Pre },
+    /// Byte-pair encoding with ranked merges, of all but genes where the vocabulary has them.
+    Bpe { merges: Merges, pre: &'static Pre, dna: Option<Dna> },
     /// SentencePiece-style: the merged piece with the best score first.
     Spm { priorities: Vec<u32>, prefix: bool },
     /// Step by step: normalizers, pre-tokenizers, a model for each word.
@@ -279,8 +280,10 @@ impl Tokenizer {
     /// Adds what an ordinary piece stands for.
     fn spelled(&self, piece: &str, out: &mut Wiped<u8>) {
         match &self.spelling {
-            Spelling::Alphabet => {
-                for c in piece.chars() {
+            Spelling::Alphabet | Spelling::Bases => {
+                let group = piece.strip_suffix(MARK).filter(|group| !group.is_empty());
+                let group = group.filter(|_| self.spelling == Spelling::Bases);
+                for c in group.unwrap_or(piece).chars() {
                     match byte_of(c) {
                         Some(byte) => out.push(byte),
                         None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),

@@ -51,16 +51,24 @@ fn ids(tokenizer: &Tokenizer, text: &str, content: bool) -> Vec<i64> {
     tokens.expect("encodes").iter().map(|token| i64::from(token.id)).collect()
 }
 
+/// The texts of a kind: those of all, then its own.
+fn texts<'g>(golden: &'g Json, kind: &'g Json) -> Vec<&'g str> {
+    let own = kind.get("more").and_then(Json::as_array);
+    let all = golden["texts"].as_array().expect("texts").iter().chain(own.into_iter().flatten());
+    all.map(|text| text.as_str().expect("a text")).collect()
+}
+
 #[test]
 fn every_kind_gives_the_ids_of_another_engine() {
     let golden = golden();
-    let texts = golden["texts"].as_array().expect("texts");
     for (name, kind) in golden["kinds"].as_object().expect("kinds") {
         let tokenizer = build(&file(&kind["vocabulary"]));
         assert_eq!(tokenizer.describe().model, *name);
+        let texts = texts(&golden, kind);
         for (mode, content) in [("special", false), ("plain", true)] {
-            for (text, want) in texts.iter().zip(kind[mode].as_array().expect(mode)) {
-                let text = text.as_str().expect("a text");
+            let rows = kind[mode].as_array().expect(mode);
+            assert_eq!(rows.len(), texts.len(), "{name}");
+            for (text, want) in texts.iter().zip(rows) {
                 let want: Vec<i64> = serde_json::from_value(want.clone()).expect("ids");
                 assert_eq!(ids(&tokenizer, text, content), want, "{name} {mode}: {text:?}");
             }
@@ -115,6 +123,61 @@ fn kinds_decode_what_they_encode() {
     assert_eq!(tokenizer.decode(&ids).expect("ids"), "el niño fin");
     let end = tokens.last().map(|token| token.end);
     assert_eq!(end, Some(16), "the last word ends before the space");
+}
+
+/// What another engine makes of the ids again: groups of bases without their mark.
+#[test]
+fn genes_are_decoded_as_another_engine_does() {
+    let golden = golden();
+    let kind = &golden["kinds"]["hybriddna"];
+    let tokenizer = build(&file(&kind["vocabulary"]));
+    assert!(tokenizer.notes().is_empty(), "{:?}", tokenizer.notes());
+    let back = kind["back"].as_array().expect("texts");
+    let genes = back.iter().filter_map(Json::as_str).filter(|text| text.contains("<dna>"));
+    assert!(genes.count() > 10);
+    for (text, want) in texts(&golden, kind).into_iter().zip(back) {
+        let mut decoder = tokenizer.decoder().show_specials(true);
+        let mut got = String::new();
+        for token in tokenizer.encode(text, &[]).expect("encodes").iter() {
+            got.push_str(decoder.push(token.id).expect("an id"));
+        }
+        got.push_str(&decoder.finish());
+        assert_eq!(got, want.as_str().expect("a text"), "{text:?}");
+    }
+    // Genes in content and across its border; a mark of another kind is not made by content.
+    let text = "Año: <dna>ACGTACAAAAAA</dna> fin";
+    let whole = ids(&tokenizer, text, false);
+    assert_eq!(ids(&tokenizer, text, true), whole);
+    for border in [0..8, 12..20, 16..text.len()] {
+        let tokens = tokenizer.encode(text, &[border]).expect("encodes");
+        assert_eq!(tokens.iter().map(|token| i64::from(token.id)).collect::<Vec<_>>(), whole);
+        let mut at = 0;
+        for token in tokens.iter() {
+            assert_eq!(std::mem::replace(&mut at, token.end), token.start);
+        }
+        assert_eq!(at as usize, text.len());
+    }
+}
+
+/// Where a piece for genes is missing, or marked as one that text never becomes, they are text.
+#[test]
+fn genes_without_their_pieces_are_text() {
+    let golden = golden();
+    let vocabulary = &golden["kinds"]["hybriddna"]["vocabulary"];
+    let mut kinds: Vec<i32> = serde_json::from_value(vocabulary["token_type"].clone()).unwrap();
+    let tokens: Vec<String> = serde_json::from_value(vocabulary["tokens"].clone()).unwrap();
+    let at = |piece: &str| tokens.iter().position(|token| token == piece).expect(piece);
+    kinds[at("<dna>")] = 3;
+    let marked = file(vocabulary).replace("tokenizer.ggml.token_type", kinds);
+    let missing = tokens.iter().map(|token| token.replace("<oov>", "<none>")).collect::<Vec<_>>();
+    let missing = file(vocabulary).replace("tokenizer.ggml.tokens", missing);
+    let plain = file(vocabulary).replace("tokenizer.ggml.model", "gpt2");
+    let (text, plain) = ("<dna>ACGTAC</dna>", build(&plain));
+    for (name, builder) in [("marked", marked), ("missing", missing)] {
+        let tokenizer = build(&builder);
+        assert_eq!(ids(&tokenizer, text, true), ids(&plain, text, true), "{name}");
+        assert!(tokenizer.notes().iter().any(|note| note.contains("genes")), "{name}");
+    }
 }
 
 /// BERT's vocabularies as GGUF files have them: `▁` begins a word.
