@@ -31,10 +31,10 @@ fn faults_have_a_kind_and_a_name() {
         ("nothing", Builder::new(), Kind::Missing, "`tokenizer.ggml.model`"),
         ("no model", bpe().replace("tokenizer.ggml.model", "none"), Kind::Unsupported, "`none`"),
         (
-            "DNA",
-            bpe().replace("tokenizer.ggml.model", "hybriddna"),
-            Kind::Unsupported,
-            "`hybriddna`",
+            "genes without merges",
+            bpe().replace("tokenizer.ggml.model", "hybriddna").without("tokenizer.ggml.merges"),
+            Kind::Missing,
+            "`tokenizer.ggml.merges`",
         ),
         (
             "an unknown splitter",
