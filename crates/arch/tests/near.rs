@@ -39,7 +39,8 @@ fn a_model_under_another_name_is_known_again() {
         assert!(near.lacking.is_empty() && near.unnamed.is_empty(), "{from}: {near:?}");
         let text = near.text().unwrap();
         assert!(text.contains(&format!("\narch {to}\n")), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        let mut said = text.lines().filter(|line| line.starts_with('#'));
+        assert!(said.all(|line| line.chars().count() <= 100), "{text}");
         let arch = ArchFile::new(to, &text, Origin::BuiltIn).unwrap();
         if near.arch.name() == from {
             compile(&arch, &model, &Options::default()).unwrap_or_else(|e| panic!("{from}: {e}"));
@@ -62,10 +63,14 @@ fn what_does_not_fit_is_listed() {
     let model = File::from_bytes(builder.floats("raro qué", &[4], &[0.0; 4]).build()).unwrap();
     let archs = Archs::built_in();
     let near = archs.nearest(&model).unwrap();
-    assert_eq!(near.shared, ["blk.*.attn_norm", "blk.*.ffn_up", "token_embd"], "{near:?}");
+    assert_eq!(
+        near.shared,
+        ["blk.*.attn_norm", "blk.*.ffn_up", "blk.*.ffn_up.bias", "token_embd"],
+        "{near:?}"
+    );
     assert!(near.lacking.contains(&"blk.*.attn_q".to_owned()), "{near:?}");
     assert!(near.lacking.contains(&"output_norm".to_owned()), "{near:?}");
-    let unnamed = ["blk.*.attn_qkv [4]", "blk.*.ffn_up.bias [4]", "raro qué [4]"];
+    let unnamed = ["blk.*.attn_qkv [4]", "raro qué [4]"];
     assert_eq!(near.unnamed, unnamed);
     assert_eq!(near.unread, ["phi9.año"]);
     let text = near.text().unwrap();

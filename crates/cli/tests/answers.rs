@@ -459,11 +459,11 @@ fn architectures() {
 /// A beginning for an architecture that nobody knows: to stdout or a new file, never over another.
 #[test]
 fn an_architecture_is_begun() {
-    let Some(model) = shell::tiny("an_architecture_is_begun", "qwen2-plain") else { return };
+    let Some(model) = shell::tiny("an_architecture_is_begun", "qwen3-plain") else { return };
     let shell = Shell::new();
     let mut bytes = fs::read(model).unwrap();
     for at in 0..bytes.len() - 5 {
-        if bytes[at..].starts_with(b"qwen2") {
+        if bytes[at..].starts_with(b"qwen3") {
             bytes[at..at + 5].copy_from_slice(b"olmo9");
         }
     }
@@ -475,7 +475,7 @@ fn an_architecture_is_begun() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out().starts_with("recinto-arch 1\n"), "{}", ran.out());
     assert!(ran.out().contains("\narch olmo9\n"), "{}", ran.out());
-    assert!(ran.err.contains("note: like `qwen2`: "), "{}", ran.err);
+    assert!(ran.err.contains("note: like `qwen3`: "), "{}", ran.err);
     let text = ran.out().to_owned();
     let file = ["arch", "new", "./olmo.gguf", "-o", "archs/olmo9.arch"];
     let ran = shell.run(&file);

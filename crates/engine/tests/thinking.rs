@@ -2,20 +2,19 @@
 
 mod common;
 
-use std::path::PathBuf;
-
 use recinto_engine::{Model, OpenOptions, Request, Stop, StoreTemplate};
 
 /// Messages, and then what is special.
 const MESSAGES: &str = "{{ range .Messages }}<|im_start|>{{ .Content }}<|im_end|>{{ end }}";
 
+/// A tiny model, asked through its own template where nothing is said.
 fn model(name: &str, more: Option<&str>) -> Model {
     let template = more.map(|more| StoreTemplate::Go {
         text: format!("{MESSAGES}{more}"),
         store: "Ollama store /modelos".into(),
     });
-    let path: PathBuf = common::tiny(name);
-    Model::open(&path, &OpenOptions { template, ..OpenOptions::default() }).expect(name)
+    let options = OpenOptions { template, ..OpenOptions::default() };
+    Model::open(&common::tiny(name), &options).expect(name)
 }
 
 fn request(thinking: Option<bool>, tokens: Option<usize>, completion: bool) -> Request {
@@ -34,14 +33,19 @@ fn what_has_no_effect_is_said() {
     let place = "the model's chat template has no place for thoughts";
     let completion = "a text is continued without the chat template";
     type Case<'a> = (&'a str, Option<&'a str>, Request, &'a [(&'a str, &'a str)]);
-    let cases: [Case<'_>; 9] = [
-        ("nothing asked", None, request(None, None, false), &[]),
-        ("to think, and cannot", None, request(Some(true), None, false), &[("thinking", place)]),
-        ("not to think, as ever", None, request(Some(false), None, false), &[]),
-        ("a budget", None, request(None, Some(9), false), &[("thinking_tokens", place)]),
+    let cases: [Case<'_>; 10] = [
+        ("nothing asked", Some(""), request(None, None, false), &[]),
+        (
+            "to think, and cannot",
+            Some(""),
+            request(Some(true), None, false),
+            &[("thinking", place)],
+        ),
+        ("not to think, as ever", Some(""), request(Some(false), None, false), &[]),
+        ("a budget", Some(""), request(None, Some(9), false), &[("thinking_tokens", place)]),
         (
             "both",
-            None,
+            Some(""),
             request(Some(true), Some(9), false),
             &[("thinking", place), ("thinking_tokens", place)],
         ),
@@ -51,6 +55,7 @@ fn what_has_no_effect_is_said() {
             request(Some(false), Some(9), false),
             &[("thinking", "the model thinks, but has no switch for it")],
         ),
+        ("a switch in Jinja", None, request(Some(true), None, false), &[]),
         ("a switch", switched, request(Some(true), Some(9), false), &[]),
         ("off", switched, request(Some(false), None, false), &[]),
         (
