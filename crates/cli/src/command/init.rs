@@ -109,5 +109,5 @@ fn staged(table: &str) -> Option<String> {
         format!("[[policy.allow]]\nprovider = \"{name}\"\nlabels = [\"{label}\"]\n")
     };
     let remotes = REMOTES.iter().filter(|remote| remote.host.is_some());
-    (table == "policy").then(|| remotes.map(row).collect())
+    (table == "policy").then(|| remotes.map(row).collect::<Vec<_>>().join("\n"))
 }
