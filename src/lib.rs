@@ -51,6 +51,11 @@ pub mod provider {
     pub use recinto_provider::*;
 }
 
+/// Tasks with a typed answer: decide, extract, complete.
+pub mod tasks {
+    pub use recinto_tasks::*;
+}
+
 /// The model file itself: metadata and tensors.
 pub mod weights {
     pub use recinto_weights::*;
