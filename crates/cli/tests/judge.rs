@@ -49,7 +49,7 @@ fn labelled(count: usize, wrong: usize) -> String {
             0 => ("cobro tarjeta factura", "pagos", "envíos"),
             _ => ("paquete pedido entrega", "envíos", "pagos"),
         };
-        let label = if wrong > 0 && at % wrong == 0 { other } else { right };
+        let label = if wrong > 0 && at.is_multiple_of(wrong) { other } else { right };
         format!("{{\"state\":\"{text}, caso {at}\",\"labels\":{{\"tema\":\"{label}\"}}}}\n")
     };
     (0..count).map(line).collect()
@@ -515,7 +515,7 @@ fn letters_of_a_model() {
         let state = format!("caso {at}");
         let body = json(&shell.pipe(&args, state.as_bytes()));
         let yes = body["answers"]["whether"]["answer"]["value"]["yes"].as_f64().unwrap() > 0.5;
-        let label = yes != (at % 4 == 0);
+        let label = yes != at.is_multiple_of(4);
         format!("{{\"state\":\"{state}\",\"labels\":{{\"whether\":{label}}}}}\n")
     };
     shell.write("l.jsonl", (0..48).map(line).collect::<String>());
