@@ -49,7 +49,7 @@ fn labelled(count: usize, wrong: usize) -> String {
             0 => ("cobro tarjeta factura", "pagos", "envíos"),
             _ => ("paquete pedido entrega", "envíos", "pagos"),
         };
-        let label = if wrong > 0 && at % wrong == 0 { other } else { right };
+        let label = if wrong > 0 && at.is_multiple_of(wrong) { other } else { right };
         format!("{{\"state\":\"{text}, caso {at}\",\"labels\":{{\"tema\":\"{label}\"}}}}\n")
     };
     (0..count).map(line).collect()
@@ -509,23 +509,28 @@ fn letters_of_a_model() {
     assert_eq!(long.code, Some(4), "{}", long.err);
     let why = json(&long)["answers"]["whether"]["why"].clone();
     assert!(why.as_str().unwrap().ends_with("and room for 60"), "{why}");
-    // A calibration holds for its model, and for no other.
+    // A calibration holds for its model, and for no other. Labels are the model's own answers but
+    // for every fourth, so that there is something to fit.
     let line = |at: usize| {
-        let label = ["yes", "no", "no"][at % 3];
-        format!("{{\"state\":\"caso {at}\",\"labels\":{{\"whether\":\"{label}\"}}}}\n")
+        let state = format!("caso {at}");
+        let body = json(&shell.pipe(&args, state.as_bytes()));
+        let yes = body["answers"]["whether"]["answer"]["value"]["yes"].as_f64().unwrap() > 0.5;
+        let label = yes != at.is_multiple_of(4);
+        format!("{{\"state\":\"{state}\",\"labels\":{{\"whether\":{label}}}}}\n")
     };
-    shell.write("l.jsonl", (0..60).map(line).collect::<String>());
+    shell.write("l.jsonl", (0..48).map(line).collect::<String>());
     let calibrate = ["judge", "calibrate", "--whether", "¿Es urgente?", "--data", "l.jsonl"];
-    let ran = shell.run(&[&calibrate[..], &["-o", "c", "--whether-map", "platt"]].concat());
-    if ran.code == Some(0) {
-        let Some(other) = shell::tiny("letters_of_a_model", "qwen3-plain") else { return };
-        let args = [&args[..], &["--calibration", "c", "--judge-model", other.to_str().unwrap()]];
-        let ran = shell.pipe(&args.concat(), b"x");
-        assert_eq!(ran.code, Some(4), "{}", ran.err);
-        assert!(ran.err.contains("made for another model: its weights differ"), "{}", ran.err);
-    } else {
-        assert_eq!(ran.code, Some(1), "random weights may know nothing: {}", ran.err);
-    }
+    let ran = shell.run(&[&calibrate[..], &["-o", "c"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let args = [&args[..], &["--calibration", "c"]].concat();
+    let ran = shell.pipe(&args, b"x");
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(json(&ran)["reader"]["calibration"].is_string());
+    let Some(other) = shell::tiny("letters_of_a_model", "qwen3-plain") else { return };
+    let args = [&args[..], &["--judge-model", other.to_str().unwrap()]].concat();
+    let ran = shell.pipe(&args, b"x");
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("made for another model: its weights differ"), "{}", ran.err);
 }
 
 #[test]
@@ -558,4 +563,12 @@ fn a_real_model() {
         assert!(answer["option_mass"].as_f64().unwrap() > 0.5, "{answer}");
         assert!(!ran.err.contains(state), "{}", ran.err);
     }
+    // A small model of another kind: its letters are there, whatever it knows.
+    let Some(small) = shell::real("a_real_model", "smollm2-135m-instruct") else { return };
+    let args = [&args[..], &["--judge-model", small.to_str().unwrap()]].concat();
+    let ran = shell.pipe(&args, "Mañana lloverá en el norte.".as_bytes());
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let answer = &json(&ran)["answers"]["choose"]["answer"];
+    assert_eq!(answer["order"]["readings"], 3, "{answer}");
+    assert!(answer["option_mass"].as_f64().unwrap() > 0.0, "{answer}");
 }

@@ -181,7 +181,7 @@ fn fit(args: Fit) -> Result<Exit, Failure> {
     if args.out.json {
         let body = json!({
             "reader": who,
-            "gate": certified.then(|| gate.digest().to_string()),
+            "gate": certified.then(|| gate.digest()),
             "file": certified.then(|| args.output.display().to_string()),
             "answers": found.answers.len(), "unavailable": found.unavailable,
             "terms": gate.terms(), "demands": gate.demands(), "cells": cells(&gate),

@@ -81,8 +81,8 @@ struct Key<'a> {
     state: Digest,
     id: Option<&'a str>,
     questions: Digest,
-    reader: &'a str,
-    calibration: Option<&'a str>,
+    reader: Digest,
+    calibration: Option<Digest>,
     gate: Digest,
     group: Option<usize>,
 }
@@ -180,12 +180,12 @@ fn key(
         state: record.state.digest(),
         id: record.id.as_deref(),
         questions: sha256(asked.to_wire().to_string().as_bytes()),
-        reader: &who.digest,
-        calibration: who.calibration.as_deref(),
+        reader: who.digest,
+        calibration: who.calibration,
         gate: gate.digest(),
         group,
     };
-    sha256(&canonical_bytes(&key)).to_string()
+    format!("sha256:{}", sha256(&canonical_bytes(&key)))
 }
 
 /// What will be the same the next time. A backend that failed may not fail again, so its record is
@@ -220,7 +220,7 @@ fn report(
         let bad: Vec<Value> =
             bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
         let body = json!({
-            "reader": who, "gate": gate.digest().to_string(),
+            "reader": who, "gate": gate.digest(),
             "folder": args.out.display().to_string(),
             "records": counts, "bad": bad, "usage": usage,
         });

@@ -131,7 +131,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let written = reports.write(&who.title(), measured, None)?;
     if args.out.json {
         let body = json!({
-            "reader": who, "calibration": fitted.digest().to_string(),
+            "reader": who, "calibration": fitted.digest(),
             "file": args.output.display().to_string(), "rows": found.rows.len(),
             "unavailable": found.unavailable, "maps": maps(&fitted),
             "skipped": skipped.iter().map(skip).collect::<Vec<_>>(), "reports": written,

@@ -9,6 +9,7 @@ use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
 };
 use recinto_provider::{Reader, Settings};
+use recinto_receipt::Digest;
 use serde::Serialize;
 
 use crate::{
@@ -82,9 +83,9 @@ pub struct Who {
     model: Option<String>,
     identity: Identity,
     /// Digest of the identity: what calibrations and gates are bound to.
-    pub digest: String,
+    pub digest: Digest,
     /// Digest of the calibration; null where there is none.
-    pub calibration: Option<String>,
+    pub calibration: Option<Digest>,
     /// What should be known of the model's files.
     warnings: Vec<String>,
 }
@@ -150,8 +151,8 @@ impl ReaderArgs {
             provider: settings.reader().name(),
             model,
             identity: judge.identity(),
-            digest: judge.identity().digest().to_string(),
-            calibration: judge.calibration().map(|digest| digest.to_string()),
+            digest: judge.identity().digest(),
+            calibration: judge.calibration(),
             warnings,
         };
         screen.detail(&format!("read by {}, identity {}", who.title(), who.digest));
