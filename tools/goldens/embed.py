@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Vectors of texts by BERT in plain numpy, float64: the truth for `recinto embed`.
 
-Written from the paper (Devlin et al. 2018) and the shapes of the checkpoint, with a WordPiece of its
-own for the tiny vocabulary; ids of the real model are made by the same code from `vocab.txt`.
+Written from the paper (Devlin et al. 2018) and the shapes of the checkpoint, with a WordPiece of
+its own for the tiny vocabulary; ids of the real model are made by it from `vocab.txt`.
 
   tools/goldens/embed.py tiny              writes tests/golden/embed/tiny-bert and tiny-bert.json
   tools/goldens/embed.py real FOLDER       writes tests/golden/embed/all-minilm-l6-v2.json
@@ -184,7 +184,8 @@ def tiny():
                           "rstrip": False, "normalized": False, "special": True}
     one = [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
            {"SpecialToken": {"id": "[SEP]", "type_id": 0}}]
-    two = one + [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "[SEP]", "type_id": 1}}]
+    two = one + [{"Sequence": {"id": "B", "type_id": 1}},
+                 {"SpecialToken": {"id": "[SEP]", "type_id": 1}}]
     token = lambda text: {"id": text, "ids": [vocab[text]], "tokens": [text]}
     write("tokenizer.json", {
         "version": "1.0", "truncation": None, "padding": None,
@@ -208,7 +209,8 @@ def real(folder):
 
 
 def dump(name, rows):
-    text = json.dumps({"numpy": np.__version__, "rows": rows}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps({"numpy": np.__version__, "rows": rows}, ensure_ascii=False,
+                      separators=(",", ":"))
     (OUT / name).write_text(text + "\n", encoding="utf-8")
 
 

@@ -54,7 +54,8 @@ fn shipped_files_survive_windows_editors() {
         let text = archs.text(listed.name).unwrap();
         let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
         recinto_arch::check(listed.name, &windows).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(listed.serves, Some(listed.name));
+        // Where two files serve one architecture, the name of one says more.
+        assert!(listed.serves.is_some_and(|serves| listed.name.starts_with(serves)));
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 180));
     }
 }
