@@ -68,8 +68,9 @@ impl Laya {
         self
     }
 
-    /// The same, where marks of the vocabulary that stand in a state or a question are letters like
-    /// any other. The reference makes the marks themselves of them.
+    /// The same for texts of strangers: marks of the vocabulary that stand in a state or a question
+    /// are letters like any other, where the reference makes the marks themselves of them; and what
+    /// does not fit is refused, where the reference cuts it.
     pub fn guarded(mut self) -> Laya {
         self.reader.guarded = true;
         self

@@ -7,6 +7,7 @@ use std::{
 
 use clap::Args;
 use recinto_arch::Archs;
+use recinto_backends::Laya;
 use recinto_engine::{Encoder, Facts, OpenOptions, Reply, SessionOptions};
 use recinto_provider::{Local, Name, Opened, Settings, digest_cache};
 use recinto_store::{
@@ -82,6 +83,15 @@ impl ModelArgs {
     pub fn open_encoder(&self, settings: &Settings) -> Result<Opened<Encoder>, Failure> {
         let open = |paths: &[PathBuf], options: &OpenOptions| Encoder::open_files(paths, options);
         Ok(recinto_provider::open_as(settings, self.options(), open, Encoder::model)?)
+    }
+
+    /// Opens the model of `settings` as Laya.
+    pub fn open_laya(&self, settings: &Settings) -> Result<Opened<Laya>, Failure> {
+        let open = |paths: &[PathBuf], options: &OpenOptions| Laya::open_files(paths, options);
+        fn model(laya: &Laya) -> &recinto_engine::Model {
+            laya.encoder().model()
+        }
+        Ok(recinto_provider::open_as(settings, self.options(), open, model)?)
     }
 
     fn options(&self) -> OpenOptions {
@@ -229,6 +239,18 @@ pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
     let model = local.model();
     model.program().notes.iter().for_each(|note| screen.detail(&format!("architecture: {note}")));
     remarks(screen, model.tokenizer());
+}
+
+/// Says what was opened.
+pub fn introduce_encoder<T>(screen: &Screen, opened: &Opened<T>, encoder: &Encoder) {
+    opened.warnings.iter().chain(&opened.notes).for_each(|note| screen.note(note));
+    let facts = encoder.facts();
+    screen.detail(&format!("licence: {}", licences(&opened.licences)));
+    screen.detail(&format!(
+        "{} ({}), {} threads, level {}, opened in {:.0} ms",
+        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
+    ));
+    facts.notes.iter().for_each(|note| screen.detail(note));
 }
 
 /// Says with `-v` what is unusual about a vocabulary.

@@ -41,7 +41,7 @@ pub struct Reader {
     pub head: usize,
     /// Where options stand.
     pub layout: Layout,
-    /// Whether marks in a text of the user's are letters like any other.
+    /// Whether marks in a text of the user's are letters like any other, and nothing is cut.
     pub guarded: bool,
 }
 
@@ -100,12 +100,17 @@ impl Reader {
             Ok(read.iter().map(|token| token.id).collect())
         };
         let mut options = Vec::with_capacity(texts.len());
+        // What would stand in the row if nothing were cut: its three marks, and everything else.
+        let mut needed = 4;
         for text in &texts {
             let mut option = vec![marks.mask];
-            option.extend(tokens(&format!(" {text}"))?.into_iter().take(OPTION));
+            let read = tokens(&format!(" {text}"))?;
+            needed += read.len() + 1;
+            option.extend(read.into_iter().take(OPTION));
             options.push(option);
         }
         let mut asked = tokens(&format!("{} question: {asked}", question.form().name()))?;
+        needed += asked.len();
         let taken = |options: &[Vec<u32>]| options.iter().map(Vec::len).sum::<usize>();
         if self.head < taken(&options) + SPARE {
             let each = self.head.saturating_sub(SPARE) / options.len();
@@ -136,6 +141,11 @@ impl Reader {
         let kept = words.len();
         ids.extend(words);
         ids.push(marks.sep);
+        needed += all;
+        if self.guarded && ids.len() != needed {
+            let (tokens, room) = (needed as u64, self.row as u64);
+            return Err(Unavailable::TooLong { tokens, room });
+        }
         ids.truncate(self.row);
         parts.resize(ids.len(), 0);
         markers.retain(|at| (*at as usize) < self.row);

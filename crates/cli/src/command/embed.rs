@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use recinto_engine::{Embedding, Encoder, Pooling, Shape, Stop};
-use recinto_provider::Opened;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -110,7 +109,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let input = args.text.read(args.model.lock_memory, &interrupt)?;
     let items = args.items(&input)?;
     let opened = args.model.open_encoder(&settings)?;
-    introduce(&screen, &opened);
+    open::introduce_encoder(&screen, &opened, &opened.value);
     let encoder = &opened.value;
     let shape = args.shape(encoder)?;
     if args.table {
@@ -180,18 +179,6 @@ fn shown(row: &Row<'_>) -> String {
     let more = if row.embedding.len() > SHOWN { " …" } else { "" };
     let name = row.id.map_or_else(|| row.index.to_string(), ToString::to_string);
     format!("{name:>6}  {:>6}  {}{more}", row.tokens, first.join(" "))
-}
-
-/// Says what was opened.
-fn introduce(screen: &Screen, opened: &Opened<Encoder>) {
-    opened.warnings.iter().chain(&opened.notes).for_each(|note| screen.note(note));
-    let facts = opened.value.facts();
-    screen.detail(&format!("licence: {}", open::licences(&opened.licences)));
-    screen.detail(&format!(
-        "{} ({}), {} threads, level {}, opened in {:.0} ms",
-        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
-    ));
-    facts.notes.iter().for_each(|note| screen.detail(note));
 }
 
 impl Args {

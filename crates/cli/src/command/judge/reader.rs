@@ -61,6 +61,11 @@ pub struct ReaderArgs {
     #[arg(long, value_name = "FILE")]
     pub calibration: Option<PathBuf>,
 
+    /// Laya as its reference runs it: one order, marks in a text act as marks, and a text that is
+    /// too long is cut, which the answer tells
+    #[arg(long, conflicts_with_all = ["orders", "prior"])]
+    strict: bool,
+
     /// Most positions of state and question together
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     context: Option<usize>,
@@ -138,10 +143,27 @@ impl ReaderArgs {
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 Box::new(Causal::new(local.model(), &session, interrupt.stop())?)
             }
+            Reader::Laya => {
+                settings.judge_model()?;
+                if self.context.is_some() {
+                    let what = "--context is not for laya: its checkpoint says how long a row is";
+                    return Err(Failure::usage(what));
+                }
+                let opened = self.model.open_laya(settings)?;
+                open::introduce_encoder(screen, &opened, opened.value.encoder());
+                warnings = opened.warnings;
+                model = settings.model.as_ref().map(|setting| setting.value.clone());
+                let laya = opened.value.stopped_by(interrupt.stop());
+                Box::new(if self.strict { laya } else { laya.guarded() })
+            }
             other => return Err(absent(other)),
         };
+        if self.strict && settings.reader() != Reader::Laya {
+            return Err(Failure::usage("--strict is for laya: no other reader has a reference"));
+        }
         let prior = self.prior.then_some(debias::ALPHA);
-        let mode = Mode { orders: self.orders.into(), prior, ..Mode::default() };
+        let orders = if self.strict { Orders::Declared } else { self.orders.into() };
+        let mode = Mode { orders, prior, ..Mode::default() };
         let mut judge = Judge::new(backend, mode);
         if let (Some(calibration), Some(path)) = (calibration, &self.calibration) {
             let place = path.display().to_string();
@@ -180,7 +202,7 @@ impl ReaderArgs {
 /// What this build has not.
 fn absent(reader: Reader) -> Failure {
     let what = format!("judge provider `{reader}` is not in this build");
-    Failure::usage(what).hint("known here: gguf (any causal model), mock (no model)")
+    Failure::usage(what).hint("known here: gguf (any causal model), laya (its encoder), mock (no model)")
 }
 
 /// The artefact in a file.
