@@ -65,14 +65,34 @@ fn what_is_refused() {
         ("heads that divide nothing", "heads=heads kv", "heads=5 kv", Kind::Shape, "5 heads over"),
         ("a row beyond the table", "by=positions", "by=positions from=512", Kind::Value, "row 512"),
         ("another word", "by=positions", "by=places", Kind::Unknown, "`by` is one of"),
-        ("a prefix without quotes", "at='encoder.layer'|'bert.encoder.layer'", "at=encoder",
-            Kind::Syntax, "single quotes"),
-        ("another prefix", "at='encoder.layer'|'bert.encoder.layer'", "at='x'", Kind::MissingTensor,
-            "`x.0.attention.self.query.weight`"),
-        ("a tensor of numbers left over", " embeddings.position_ids", "", Kind::UnusedTensor,
-            "position_ids"),
-        ("a key left over", "require config.hidden_act = \"gelu\"\n", "", Kind::UnusedKey,
-            "bert.config.hidden_act"),
+        (
+            "a prefix without quotes",
+            "at='encoder.layer'|'bert.encoder.layer'",
+            "at=encoder",
+            Kind::Syntax,
+            "single quotes",
+        ),
+        (
+            "another prefix",
+            "at='encoder.layer'|'bert.encoder.layer'",
+            "at='x'",
+            Kind::MissingTensor,
+            "`x.0.attention.self.query.weight`",
+        ),
+        (
+            "a tensor of numbers left over",
+            " embeddings.position_ids",
+            "",
+            Kind::UnusedTensor,
+            "position_ids",
+        ),
+        (
+            "a key left over",
+            "require config.hidden_act = \"gelu\"\n",
+            "",
+            Kind::UnusedKey,
+            "bert.config.hidden_act",
+        ),
     ];
     for (name, from, to, kind, says) in cases {
         let text = bert();
@@ -82,7 +102,8 @@ fn what_is_refused() {
         assert!(error.to_string().contains(says), "{name}: {error}");
     }
     // A tensor that is there, but of a type that no step reads.
-    let text = bert().replace("embeddings.position_embeddings|bert", "'embeddings.position_ids'|bert");
+    let numbers = "'embeddings.position_ids'|bert";
+    let text = bert().replace("embeddings.position_embeddings|bert", numbers);
     let error = bound(&text).err().unwrap();
     assert!(error.to_string().contains("stored as I64"), "{error}");
     // `ignore` lets a key pass, as a line of its own.
