@@ -88,8 +88,8 @@ pub(crate) const TABLE: &[Row] = &[
             may("by", Takable::Word(&["ids", "positions", "types"])),
             may("from", Takable::Whole),
         ],
-        about: "rows of the tensor for the token ids (its second size is the vocabulary), for their \
-                positions, the first at row `from`, or for the types of segments",
+        about: "rows of the tensor for the token ids (its second size is the vocabulary), for \
+                their positions, the first at row `from`, or for the types of segments",
         action: Action::Embed,
     },
     Row {

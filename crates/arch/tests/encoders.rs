@@ -102,8 +102,8 @@ fn what_is_refused() {
         assert!(error.to_string().contains(says), "{name}: {error}");
     }
     // A tensor that is there, but of a type that no step reads.
-    let text =
-        bert().replace("embeddings.position_embeddings|bert", "'embeddings.position_ids'|bert");
+    let numbers = "'embeddings.position_ids'|bert";
+    let text = bert().replace("embeddings.position_embeddings|bert", numbers);
     let error = bound(&text).err().unwrap();
     assert!(error.to_string().contains("stored as I64"), "{error}");
     // `ignore` lets a key pass, as a line of its own.

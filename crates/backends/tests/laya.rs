@@ -398,7 +398,7 @@ fn what_is_no_checkpoint_of_laya() {
     };
     let config = "encoder/config.json";
     edit(config, "\"gelu\"", "\"silu\"", "hidden_activation");
-    edit(config, "\"hidden_size\": 128", "\"hidden_size\": 64", "attn");
+    edit(config, "\"hidden_size\": 128", "\"hidden_size\": 64", "tok_embeddings");
     edit(config, "\"hidden_size\"", "\"hiden_size\"", "hiden_size");
     edit(config, "\"norm_eps\": 1e-05", "\"norm_eps\": 2.0", "epsilon");
     edit(config, "\"dtype\"", "\"new_trick\": true, \"dtype\"", "new_trick");

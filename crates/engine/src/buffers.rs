@@ -224,13 +224,14 @@ impl Buffers {
         Ok(done?)
     }
 
-    /// Keeps `rows`, ascending, of every slot that holds `all` of them.
+    /// Keeps `rows`, ascending, of every slot that holds `all` of them. One whose memory is lent
+    /// out ([`Buffers::take`]) holds none.
     pub fn keep_rows(&mut self, all: usize, rows: &[usize]) {
         if rows.len() == all {
             return;
         }
         for Buffer { values, len, width, prepared } in &mut self.slots {
-            if *len != *width * all {
+            if *len != *width * all || values.len() < *len {
                 continue;
             }
             for (to, from) in rows.iter().enumerate() {

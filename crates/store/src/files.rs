@@ -44,7 +44,8 @@ impl Store {
 pub enum Form {
     /// GGUF, in one file or in several.
     Gguf,
-    /// A folder with `.safetensors` files and `config.json`, or another file that says what they are.
+    /// A folder with `.safetensors` files, and `config.json` or another file that says what they
+    /// are.
     Checkpoint,
 }
 

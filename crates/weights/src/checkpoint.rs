@@ -93,8 +93,8 @@ pub(crate) struct Plan {
     pub documents: Vec<usize>,
 }
 
-/// The checkpoint in `folder`: `model.safetensors`, or the files that `model.safetensors.index.json`
-/// names, or the only `.safetensors` file.
+/// The checkpoint in `folder`: `model.safetensors`, or the files that
+/// `model.safetensors.index.json` names, or the only `.safetensors` file.
 pub(crate) fn open(folder: &Path) -> Result<File, Error> {
     let at = |name: &str| folder.join(name);
     if at("model.safetensors").exists() {

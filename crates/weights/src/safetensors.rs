@@ -166,7 +166,7 @@ fn tensor(name: &str, entry: &Json, room: usize) -> Result<Found, Error> {
     }
     // A tensor without values is in some files; no step can use one.
     let dtype = if all == 0 { Err("nothing") } else { dtype.ok_or(*word) };
-    // The last dimension is contiguous there, the first one here; a single value is a vector of one.
+    // The last dimension is contiguous there, the first one here; one value is a vector of one.
     let mut dims: Vec<u64> = shape.into_iter().rev().collect();
     if dims.is_empty() {
         dims.push(1);
