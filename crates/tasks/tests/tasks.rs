@@ -17,7 +17,7 @@ use recinto_tasks::{
 };
 use serde_json::json;
 
-const TINY: [&str; 3] = ["qwen2-quant", "llama-plain", "gemma3-1b-like"];
+const TINY: [&str; 3] = ["qwen2-quant", "llama-plain", "qwen3-plain"];
 
 fn open(name: &str) -> Local {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
@@ -299,6 +299,9 @@ fn what_a_provider_cannot_do_is_said() {
         assert_eq!(error.kind(), &Kind::Unable, "{at}");
         assert!(error.to_string().starts_with("local cannot"), "{at}: {error}");
     }
+    // A template without a place for instructions says so; they are not put elsewhere in silence.
+    let refused = decide(&open("gemma3-1b-like"), &input, &labels, Method::Generate, &stop);
+    assert!(matches!(refused.err().expect("refused").kind(), Kind::Provider(_)));
     let local = open("qwen2-quant");
     let schemas = [json!({"type": "array", "uniqueItems": true}), json!({"type": "nada"})];
     for schema in schemas {

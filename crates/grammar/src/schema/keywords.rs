@@ -62,7 +62,7 @@ pub const KEYWORDS: &[Keyword] = keywords! {
     Kept "maximum" "numbers up to 2^53";
     Kept "exclusiveMinimum" "numbers up to 2^53";
     Kept "exclusiveMaximum" "numbers up to 2^53";
-    Kept "multipleOf" "65535 at the most without its point, four decimals; no exponents";
+    Kept "multipleOf" "65535 without its point, four decimals; with decimals not every multiple";
     Kept "allOf" "";
     Kept "anyOf" "";
     Kept "oneOf" "options exclude one another by type, or by other constants of one required member";
