@@ -73,6 +73,7 @@ impl Local {
             pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
             verify: held.verify(settings).unwrap_or(options.verify),
             name: Some(name.clone()),
+            build: Some(crate::BUILD),
             claims,
             session: settings.session(options.session.context),
             template: files.layers.template.clone().map(StoreTemplate::Go).or(options.template),
@@ -251,12 +252,21 @@ impl Provider for Local {
             provider: Name::Local,
             model: self.name.clone(),
             path: self.files.weights.first().cloned(),
+            host: None,
             warnings: self.warnings.clone(),
         }
     }
 
     fn abilities(&self) -> Abilities {
         Abilities { schemas: true, grammars: true, scores: true, logprobs: true, tools: true }
+    }
+
+    fn defaults(&self) -> Options {
+        self.options()
+    }
+
+    fn local(&self) -> Option<&Local> {
+        Some(self)
     }
 
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {

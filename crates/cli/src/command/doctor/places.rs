@@ -6,7 +6,7 @@ use std::{
 };
 
 use recinto_os::owner::{self, Facts};
-use recinto_provider::{Settings, Surroundings};
+use recinto_provider::{Name, Settings, Surroundings};
 
 use super::check::Check;
 use crate::{failure::Failure, open};
@@ -38,6 +38,10 @@ pub fn settings(settings: &Result<Settings, Failure>) -> Vec<Check> {
     let model = match &settings.model {
         None => Check::ok(SETTINGS, "model", "not set")
             .note("give --model, or say RECINTO_MODEL or `model` in a file of settings"),
+        Some(setting) if settings.provider() != Name::Local => {
+            let found = format!("{} ({})", setting.value, setting.source);
+            Check::ok(SETTINGS, "model", found)
+        }
         Some(setting) => match open::files(&setting.value) {
             Ok(files) => {
                 let first = files.weights.first().map(|path| path.display().to_string());
