@@ -4,6 +4,7 @@ use std::{ffi::OsString, sync::OnceLock};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, error::ErrorKind};
 use recinto_kernels::{Kernels, NUMERICS};
+use recinto_provider::BUILD;
 
 use crate::{command::Command, envelope, exit, failure::Failure, screen::Screen, usage};
 
@@ -15,7 +16,8 @@ Examples:
   recinto status
 ";
 
-/// Runs a quantized language model inside this process: no server, no key, no socket.
+/// Asks a language model: one that runs inside this process, without a server, a key or a socket;
+/// or, where `--provider` names one, a service elsewhere.
 ///
 /// Settings come from flags, then the environment, then ./.env, then recinto.toml (the project's,
 /// the user's, the machine's), then the defaults; `recinto status` shows each value with its
@@ -112,5 +114,5 @@ fn print(text: &str) -> Result<(), Failure> {
 /// Version, revision of the numbers, and the CPU level that would be used here.
 pub fn version() -> String {
     let level = Kernels::detect().level().name();
-    format!("recinto {} (numerics {NUMERICS}, level {level})", recinto_engine::VERSION)
+    format!("{BUILD} {} (numerics {NUMERICS}, level {level})", recinto_engine::VERSION)
 }

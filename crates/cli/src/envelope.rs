@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use recinto_engine::{
-    Digests, Facts, Finish, Mode, NUMERICS, Options, Reply, Times, Usage, VERSION,
-};
+use recinto_engine::{Digests, Facts, Mode, NUMERICS, Options, Times, ToolCall, Usage, VERSION};
 use recinto_os::Wiped;
-use recinto_provider::Identity;
+use recinto_provider::{BUILD, Finish, Identity, Likelihood, Reply, Service};
 use serde::Serialize;
 
 use crate::{
@@ -65,8 +63,9 @@ fn word(finish: &Finish) -> &'static str {
         Finish::End => "end",
         Finish::Length => "length",
         Finish::Stop(_) => "stop",
+        Finish::Calls => "calls",
         Finish::Cancelled => "cancelled",
-        Finish::Deadline => "deadline",
+        _ => "deadline",
     }
 }
 
@@ -92,60 +91,83 @@ pub struct Architecture<'a> {
     origin: &'a str,
 }
 
-/// A reply with everything that made it.
+/// A reply with everything that made it: of this process what ran, of a service elsewhere how its
+/// answer came.
 #[derive(Serialize)]
 pub struct Answer<'a> {
     provider: &'static str,
     model: &'a str,
-    architecture: Architecture<'a>,
+    /// What this program is.
+    build: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    architecture: Option<Architecture<'a>>,
     text: &'a str,
     reasoning: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    calls: &'a [ToolCall],
     /// How likely each token was, where the options ask for it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    logprobs: &'a [recinto_engine::TokenScore],
+    logprobs: &'a [Likelihood],
     finish: &'static str,
     /// Which of the options' stop strings, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_index: Option<usize>,
     usage: Usage,
     options: &'a Options,
+    /// Of this process.
+    #[serde(flatten)]
+    ran: Option<Ran<'a>>,
+    /// Of a service elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<&'a Service>,
+    notes: &'a [String],
+    /// What should be known of the model's files, or of the line to a service.
+    warnings: &'a [String],
+}
+
+/// What ran in this process.
+#[derive(Serialize)]
+struct Ran<'a> {
     mode: Mode,
     /// How keys and values were stored.
     kv: &'static str,
-    notes: &'a [String],
-    /// What should be known of the model's files.
-    warnings: &'a [String],
     digests: &'a Digests,
     engine: Engine,
     times: Times,
 }
 
 impl<'a> Answer<'a> {
-    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: &'a Facts) -> Answer<'a> {
+    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: Option<&'a Facts>) -> Answer<'a> {
+        let ran = reply.local().zip(facts).map(|(local, facts)| Ran {
+            mode: local.mode,
+            kv: local.kv.name(),
+            digests: &local.digests,
+            engine: Engine::of(facts),
+            times: local.times,
+        });
         Answer {
             provider: identity.provider.name(),
             model: &identity.model,
-            architecture: Architecture {
+            build: BUILD,
+            architecture: facts.map(|facts| Architecture {
                 name: &facts.architecture,
                 origin: &facts.architecture_origin,
-            },
+            }),
             text: &reply.text,
             reasoning: &reply.reasoning,
+            calls: &reply.calls,
             logprobs: &reply.logprobs,
             finish: word(&reply.finish),
             stop_index: match reply.finish {
-                Finish::Stop(index) => Some(index),
+                Finish::Stop(index) => index,
                 _ => None,
             },
             usage: reply.usage,
             options: &reply.options,
-            mode: reply.mode,
-            kv: reply.kv.name(),
+            ran,
+            service: reply.service(),
             notes: &reply.notes,
             warnings: &identity.warnings,
-            digests: &reply.digests,
-            engine: Engine::of(facts),
-            times: reply.times,
         }
     }
 }

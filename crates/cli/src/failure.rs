@@ -5,7 +5,7 @@
 use std::io;
 
 use recinto_backends::Kind as BackendKind;
-use recinto_engine::Kind as EngineKind;
+use recinto_engine::{Facts, Kind as EngineKind};
 use recinto_judge::Kind as JudgeKind;
 use recinto_policy::Kind as OutsideKind;
 use recinto_provider::{Finish, Kind as ProviderKind};
@@ -156,11 +156,11 @@ impl Failure {
         self.text.is_some() && self.kind != OUTPUT && self.exit != Exit::Interrupted
     }
 
-    /// Where a prompt did not fit: says which flag sets the room, and how much there can be.
-    pub fn with_room(mut self, trained: Option<u64>) -> Failure {
-        if self.kind != OVERFLOW {
-            return self;
-        }
+    /// Where a prompt did not fit a model of this process: says which flag sets the room, and how
+    /// much there can be.
+    pub fn with_room(mut self, facts: Option<&Facts>) -> Failure {
+        let Some(facts) = facts.filter(|_| self.kind == OVERFLOW) else { return self };
+        let trained = facts.context;
         self.text = self.text.map(|text| split(&text).0.to_owned());
         match trained {
             Some(most) => self.hint(&format!(
@@ -238,7 +238,10 @@ fn of_provider(kind: &ProviderKind, text: String) -> Failure {
         ProviderKind::Files => Failure::of_kind(Exit::Failed, "model", one_line(&text)),
         ProviderKind::Licence => Failure::of_kind(Exit::Failed, "licence", one_line(&text)),
         ProviderKind::Outside(kind) => of_outside(*kind, &text),
-        _ => Failure::usage(text),
+        kind => match KINDS.iter().find(|row| (row.0)(kind)) {
+            Some((_, exit, word)) => Failure::of_kind(*exit, word, one_line(&text)),
+            None => Failure::usage(text),
+        },
     }
 }
 
@@ -298,6 +301,25 @@ impl From<recinto_tasks::Error> for Failure {
         }
     }
 }
+
+type Row = (fn(&ProviderKind) -> bool, Exit, &'static str);
+
+/// Kinds that every provider has, this process and others.
+const KINDS: &[Row] = &[
+    (|kind| matches!(kind, ProviderKind::Request), Exit::Usage, "usage"),
+    (|kind| matches!(kind, ProviderKind::Unable), Exit::Usage, "unable"),
+    (|kind| matches!(kind, ProviderKind::NotBuilt), Exit::Usage, "not-built"),
+    (|kind| matches!(kind, ProviderKind::Overflow), Exit::Failed, OVERFLOW),
+    (|kind| matches!(kind, ProviderKind::Auth), Exit::Failed, "auth"),
+    (|kind| matches!(kind, ProviderKind::RateLimited(_)), Exit::Failed, "rate-limited"),
+    (|kind| matches!(kind, ProviderKind::NotFound), Exit::Failed, "not-found"),
+    (|kind| matches!(kind, ProviderKind::Refused), Exit::Failed, "refused"),
+    (|kind| matches!(kind, ProviderKind::Unavailable), Exit::Failed, "unavailable"),
+    (|kind| matches!(kind, ProviderKind::Budget), Exit::Failed, "budget"),
+    (|kind| matches!(kind, ProviderKind::Cancelled), Exit::Interrupted, "interrupted"),
+    (|kind| matches!(kind, ProviderKind::Deadline), Exit::Failed, "deadline"),
+    (|kind| matches!(kind, ProviderKind::InvalidOutput), Exit::Failed, "invalid-output"),
+];
 
 impl From<recinto_weights::Error> for Failure {
     fn from(error: recinto_weights::Error) -> Failure {

@@ -9,7 +9,7 @@ use clap::Args;
 use recinto_arch::Archs;
 use recinto_backends::Laya;
 use recinto_engine::{Encoder, Facts, OpenOptions, Reply, SessionOptions};
-use recinto_provider::{Local, Name, Opened, Settings, digest_cache};
+use recinto_provider::{Local, Name, Opened, Provider, Settings, digest_cache};
 use recinto_store::{
     Files,
     licence::{Licence, Use},
@@ -70,19 +70,30 @@ impl ModelArgs {
         self.open_for(settings, SessionOptions::default())
     }
 
-    /// The same for sessions such as `session`, whose memory is asked for with the model's.
+    /// Opens the provider of `settings`, whoever it is; sessions of this process are such as
+    /// `session`, whose memory is asked for with the model's.
+    pub fn provider_for(
+        &self,
+        settings: &Settings,
+        session: SessionOptions,
+    ) -> Result<Box<dyn Provider>, Failure> {
+        Ok(recinto_provider::open(settings, self.options(session))?)
+    }
+
+    /// Opens the model of `settings`, for what only this process can do.
     pub fn open_for(&self, settings: &Settings, session: SessionOptions) -> Result<Local, Failure> {
-        let options = OpenOptions { session, ..self.options() };
         match settings.provider() {
-            Name::Local => Ok(Local::open(settings, options)?),
-            other => Err(Failure::usage(format!("provider `{other}` opens no file"))),
+            Name::Local => Ok(Local::open(settings, self.options(session))?),
+            other => Err(Failure::usage(format!("provider `{other}` opens no file"))
+                .hint("this command looks into a model: give --provider local")),
         }
     }
 
     /// Opens the model of `settings` as an encoder.
     pub fn open_encoder(&self, settings: &Settings) -> Result<Opened<Encoder>, Failure> {
         let open = |paths: &[PathBuf], options: &OpenOptions| Encoder::open_files(paths, options);
-        Ok(recinto_provider::open_as(settings, self.options(), open, Encoder::model)?)
+        let options = self.options(SessionOptions::default());
+        Ok(recinto_provider::open_as(settings, options, open, Encoder::model)?)
     }
 
     /// Opens the model of `settings` as Laya.
@@ -91,15 +102,17 @@ impl ModelArgs {
         fn model(laya: &Laya) -> &recinto_engine::Model {
             laya.encoder().model()
         }
-        Ok(recinto_provider::open_as(settings, self.options(), open, model)?)
+        let options = self.options(SessionOptions::default());
+        Ok(recinto_provider::open_as(settings, options, open, model)?)
     }
 
-    fn options(&self) -> OpenOptions {
+    fn options(&self, session: SessionOptions) -> OpenOptions {
         OpenOptions {
             allow_keys: self.allow_key.clone(),
             lock_memory: self.lock_memory,
             allow_mismatch: self.allow_mismatch,
             digest_cache: digest_cache(&|name| env::var_os(name)),
+            session,
             any_size: self.any_size,
             ..OpenOptions::default()
         }
@@ -141,6 +154,11 @@ impl ReceiptArgs {
         settings: &Settings,
         others: &[Option<&Path>],
     ) -> Result<Receipts, Failure> {
+        if self.receipt.is_some() && settings.provider() != Name::Local {
+            let what = format!("provider `{}` gives no receipt", settings.provider());
+            return Err(Failure::usage(what)
+                .hint("a receipt is of a model that runs in this process; leave out --receipt"));
+        }
         let target = |path| Target::new(path, &files_read(settings, others));
         Ok(Receipts(self.receipt.as_deref().map(target).transpose()?))
     }
@@ -161,7 +179,8 @@ pub fn model_file(files: &Files) -> Result<File, Failure> {
 pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = others.iter().flatten().map(|path| (*path).to_owned()).collect();
     files.extend(settings.env_file.iter().chain(&settings.files).cloned());
-    if let Some(model) = &settings.model {
+    files.extend(settings.api_key_file.iter().chain(&settings.ca_file).map(|s| s.value.clone()));
+    if let Some(model) = settings.model.as_ref().filter(|_| settings.provider() == Name::Local) {
         // A name that leads nowhere is reported when it is opened.
         // Every part of a model in several files is among them.
         files.extend(self::files(&model.value).map_or_else(|_| Vec::new(), |found| found.weights));
@@ -176,9 +195,12 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
 }
 
 impl Receipts {
-    /// Writes the receipt of `reply`, whole or not at all.
-    pub fn write(&self, reply: &Reply) -> Result<(), Failure> {
-        self.0.as_ref().map_or(Ok(()), |target| target.write(&reply.receipt.to_bytes()))
+    /// Writes the receipt of a reply, whole or not at all; those of others have none.
+    pub fn write(&self, reply: Option<&Reply>) -> Result<(), Failure> {
+        match (&self.0, reply) {
+            (Some(target), Some(reply)) => target.write(&reply.receipt.to_bytes()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -214,6 +236,18 @@ pub fn archs(settings: &Settings) -> Result<Archs, Failure> {
         Some(folder) => Archs::with_dir(folder)?,
         None => Archs::built_in(),
     })
+}
+
+/// Says who answers: of this process what was opened, of others where text goes.
+pub fn present(screen: &Screen, provider: &dyn Provider) {
+    if let Some(local) = provider.local() {
+        return introduce(screen, local, &local.model().facts());
+    }
+    let identity = provider.identity();
+    identity.warnings.iter().for_each(|warning| screen.note(warning));
+    if let Some(host) = &identity.host {
+        screen.detail(&format!("{} at {host}, model {}", identity.provider, identity.model));
+    }
 }
 
 /// Says what was opened: a foreign architecture, what is wrong with files and what of the store is

@@ -5,7 +5,7 @@ use std::path::Path;
 use recinto_chat::Role;
 use recinto_engine::{Digests, Options, Times, Usage};
 use recinto_os::WipedText;
-use recinto_provider::{Local, Provider, Reply, Settings};
+use recinto_provider::{BUILD, Likelihood, Provider, Reply, Settings};
 use recinto_tasks::{Incomplete, Input, WORDING};
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub struct Begun<'a> {
 
 /// A task with its text and its model.
 pub struct Ready {
-    pub local: Local,
+    pub provider: Box<dyn Provider>,
     pub input: Input,
     pub interrupt: Interrupt,
     pub screen: Screen,
@@ -94,23 +94,25 @@ impl Begun<'_> {
         crate::fault::trip(&text);
         let message = input::message(Role::User, &text, self.how.lock)?;
         drop(text);
-        let local = args.model.open_for(&self.settings, args.answer.session(&self.settings))?;
+        let session = args.answer.session(&self.settings);
+        let provider = args.model.provider_for(&self.settings, session)?;
         let input = Input {
             text: message,
             instructions: instructions.map(|words| words.to_string()),
-            options: args.answer.options(&self.settings, local.options())?,
+            options: args.answer.options(&self.settings, provider.defaults())?,
             data_labels: args.answer.data_label.clone(),
         };
-        open::introduce(&self.screen, &local, &local.model().facts());
+        open::present(&self.screen, provider.as_ref());
         let Begun { screen, interrupt, receipts, .. } = self;
-        Ok(Ready { local, input, interrupt, screen, json: args.output.json, receipts })
+        Ok(Ready { provider, input, interrupt, screen, json: args.output.json, receipts })
     }
 }
 
 impl Ready {
     /// Says where a prompt did not fit.
     pub fn failed(&self, error: recinto_tasks::Error) -> Failure {
-        Failure::from(error).with_room(self.local.model().facts().context)
+        let facts = self.provider.local().map(|local| local.model().facts());
+        Failure::from(error).with_room(facts.as_ref())
     }
 
     /// Ends a command whose answer is no value; what ran is on record all the same.
@@ -123,10 +125,7 @@ impl Ready {
 
     /// Writes the receipt of `reply`, where one is asked for.
     pub fn record(&self, reply: &Reply) -> Result<(), Failure> {
-        match reply.local() {
-            Some(made) => self.receipts.write(made),
-            None => Ok(()),
-        }
+        self.receipts.write(reply.local())
     }
 
     /// Says what a reader should know, where no envelope says it.
@@ -149,18 +148,21 @@ pub struct Asked {
     model: String,
     /// The version of the words around the text.
     wording: u32,
-    engine: Engine,
+    /// What this program is.
+    build: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<Engine>,
     /// What should be known of the model's files.
     warnings: Vec<String>,
 }
 
 impl Asked {
-    pub fn of(local: &Local) -> Asked {
-        let identity = local.identity();
+    pub fn of(asked: &dyn Provider) -> Asked {
+        let identity = asked.identity();
         let provider = identity.provider.name();
-        let engine = Engine::of(&local.model().facts());
+        let engine = asked.local().map(|local| Engine::of(&local.model().facts()));
         let (model, warnings) = (identity.model.clone(), identity.warnings.clone());
-        Asked { provider, model, wording: WORDING, engine, warnings }
+        Asked { provider, model, wording: WORDING, build: BUILD, engine, warnings }
     }
 }
 
@@ -172,7 +174,7 @@ pub struct Made<'a> {
     usage: Usage,
     options: &'a Options,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    logprobs: &'a [recinto_engine::TokenScore],
+    logprobs: &'a [Likelihood],
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     digests: Option<&'a Digests>,

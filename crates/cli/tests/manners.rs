@@ -152,8 +152,8 @@ fn wrong_usage() {
         ),
         (
             "provider",
-            &["ask", "a", "--provider", "openai"],
-            &["error: --provider: unknown provider `openai`\nhint: known: local\n"],
+            &["ask", "a", "--provider", "opnai"],
+            &["error: --provider: unknown provider `opnai`\nhint: known: local, mock, anthropic"],
         ),
         ("no name", &["ask", "-m", "a b", "a"], &["`a b` cannot be the name of", "recinto models"]),
         ("licences", &["ask", "a", "--licenses", "mit, a b"], &["--licenses: ids of licences"]),

@@ -26,6 +26,8 @@ pub struct OpenOptions {
     pub lock_memory: bool,
     /// The model's name as it was asked for, for receipts; the path when `None`.
     pub name: Option<String>,
+    /// What the program is that the engine runs in, a word of its own for receipts.
+    pub build: Option<&'static str>,
     /// Whether the weights are copied into this process before anything is computed.
     pub pin: Pin,
     /// Whether a digest that is known from an earlier run may stand for one of this run.

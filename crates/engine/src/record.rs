@@ -66,6 +66,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
             numerics: NUMERICS,
             level: model.0.bound.machine.kernels().level().name().into(),
             object: made.digests.engine,
+            build: model.0.build.map(FinishWord::new),
         },
         template: made.digests.template.filter(|_| made.mode == Mode::Chat),
         tokenizer: Some(made.digests.tokenizer),

@@ -25,7 +25,21 @@ impl Grammars {
     ///
     /// When no token of its vocabulary ends a reply.
     pub fn new(model: &Model) -> Result<Grammars, Error> {
-        let environment: TokEnv = Arc::new(Vocabulary::new(model)?);
+        Grammars::of(Vocabulary::new(model)?)
+    }
+
+    /// For texts of nobody's vocabulary: each byte is a token, and 256 ends. It compiles what a
+    /// model's would, refuses what that would, and says of a text whether it is an answer.
+    ///
+    /// # Errors
+    ///
+    /// None that is known.
+    pub fn bytes() -> Result<Grammars, Error> {
+        Grammars::of(Vocabulary::bytes())
+    }
+
+    fn of(vocabulary: Vocabulary) -> Result<Grammars, Error> {
+        let environment: TokEnv = Arc::new(vocabulary);
         let able = InferenceCapabilities { ff_tokens: true, ..Default::default() };
         let slices = SlicedBiasComputer::json_slices();
         let mut factory = ParserFactory::new(&environment, able, &slices)

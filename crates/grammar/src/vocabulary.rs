@@ -1,4 +1,4 @@
-//! A model's vocabulary as the compiler sees it: a tree of the bytes of its tokens.
+//! A vocabulary as the compiler sees it: a tree of the bytes of its tokens.
 
 use recinto_engine::Model;
 use recinto_tokenizer::Tokenizer;
@@ -6,9 +6,10 @@ use toktrie::{TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
 use crate::error::{Error, Kind};
 
-/// The vocabulary of one model.
+/// The vocabulary of one model, or of bytes.
 pub(crate) struct Vocabulary {
-    model: Model,
+    /// `None` where every byte is a token.
+    model: Option<Model>,
     trie: TokTrie,
     /// Whether text that goes on is encoded as the model would write it.
     canonical: bool,
@@ -29,7 +30,16 @@ impl Vocabulary {
             .map_err(|_| Error::new(Kind::Vocabulary, "the vocabulary has too many tokens"))?;
         let trie = TokTrie::from(&TokRxInfo::new(size, first), &words).with_eos_tokens(ends);
         let canonical = continues(tokenizer);
-        Ok(Vocabulary { model: model.clone(), trie, canonical })
+        Ok(Vocabulary { model: Some(model.clone()), trie, canonical })
+    }
+
+    /// Each byte a token, and one that ends.
+    pub fn bytes() -> Vocabulary {
+        let mut words: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let end = words.len() as u32;
+        words.push(vec![TokTrie::SPECIAL_TOKEN_MARKER, b'e']);
+        let trie = TokTrie::from(&TokRxInfo::new(end + 1, end), &words).with_eos_tokens(&[end]);
+        Vocabulary { model: None, trie, canonical: false }
     }
 }
 
@@ -63,7 +73,7 @@ impl TokenizerEnv for Vocabulary {
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
         let encode = |text: &str| {
-            let tokens = self.model.tokenizer().encode_plain(text).ok()?;
+            let tokens = self.model.as_ref()?.tokenizer().encode_plain(text).ok()?;
             Some(tokens.iter().map(|token| token.id).collect())
         };
         match std::str::from_utf8(bytes).ok().filter(|_| self.canonical).and_then(encode) {

@@ -79,6 +79,21 @@ pub(crate) fn of_text(path: &Path, text: &str) -> Result<(Values, Secrets), Erro
 type Values = Vec<(&'static str, String, usize)>;
 type Secrets = Vec<(&'static str, usize)>;
 
+/// The value of the secret `name` in the file at `path`, read again: it is kept nowhere.
+#[cfg(feature = "remote")]
+pub(crate) fn secret(path: &Path, name: &str) -> Result<Option<Zeroizing<String>>, Error> {
+    let rules = Rules { kind: Kind::EnvFile, must: true, root_too: false, ignore: IGNORE };
+    let Some(text) = trusted::read(path, &rules)? else { return Ok(None) };
+    let mut found = None;
+    for (key, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
+        let value = Zeroizing::new(value);
+        if key == name && !value.is_empty() && found.is_none() {
+            found = Some(value);
+        }
+    }
+    Ok(found)
+}
+
 /// The settings in `text`, and which secrets it has; a fault is a line, what is wrong there, and
 /// what to do about it.
 fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
@@ -104,7 +119,7 @@ fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
         {
             secrets.push((*secret, lines_of(text, &key).first().copied().unwrap_or(1)));
         }
-        if !key.starts_with(PREFIX) {
+        if !key.starts_with(PREFIX) || SECRETS.contains(&key.as_str()) {
             continue;
         }
         let lines = lines_of(text, &key);

@@ -1,6 +1,6 @@
 //! Why nobody answers.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// The kind of fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,30 @@ pub enum Kind {
     Shape(recinto_grammar::Kind),
     /// The provider cannot do what was asked.
     Unable,
+    /// This program was built without providers that answer from elsewhere.
+    NotBuilt,
+    /// The provider does not take the request as it is.
+    Request,
+    /// Prompt and answer do not fit the model's context.
+    Overflow,
+    /// There is no key, or the service does not take it.
+    Auth,
+    /// The service asks to wait; how long, where it says so.
+    RateLimited(Option<Duration>),
+    /// The service has no such model, or nothing at that address.
+    NotFound,
+    /// The model or the service will not answer this content.
+    Refused,
+    /// Nobody was reached, the service failed, or its answer broke off or cannot be read.
+    Unavailable,
+    /// Money or quota is used up.
+    Budget,
+    /// The caller said stop before an answer began.
+    Cancelled,
+    /// The deadline passed before an answer began.
+    Deadline,
+    /// The answer is not what it had to be.
+    InvalidOutput,
     /// The engine could not open the model or carry out the request.
     Engine(recinto_engine::Kind),
 }
@@ -119,6 +143,39 @@ impl From<recinto_policy::Exhausted> for Error {
 
 impl From<recinto_engine::Error> for Error {
     fn from(error: recinto_engine::Error) -> Error {
-        Error::new(Kind::Engine(error.kind().clone()), error.to_string())
+        use recinto_engine::Kind as Engine;
+        // What others than this process can meet too has one name.
+        let kind = match error.kind() {
+            Engine::Request => Kind::Request,
+            Engine::Overflow { .. } => Kind::Overflow,
+            Engine::Cancelled => Kind::Cancelled,
+            Engine::Deadline => Kind::Deadline,
+            Engine::Call => Kind::InvalidOutput,
+            other => Kind::Engine(other.clone()),
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+#[cfg(feature = "remote")]
+impl From<recinto_remote::Error> for Error {
+    fn from(error: recinto_remote::Error) -> Error {
+        use recinto_remote::Kind as Remote;
+        let kind = match error.kind() {
+            Remote::Setting => Kind::Setting,
+            Remote::Auth => Kind::Auth,
+            Remote::RateLimited(time) => Kind::RateLimited(time),
+            Remote::NotFound => Kind::NotFound,
+            Remote::Request => Kind::Request,
+            Remote::Overflow => Kind::Overflow,
+            Remote::Refused => Kind::Refused,
+            Remote::Budget => Kind::Budget,
+            Remote::Cancelled => Kind::Cancelled,
+            Remote::Deadline => Kind::Deadline,
+            Remote::InvalidOutput => Kind::InvalidOutput,
+            Remote::Unable => Kind::Unable,
+            _ => Kind::Unavailable,
+        };
+        Error::new(kind, error.to_string())
     }
 }

@@ -1,4 +1,5 @@
-//! Who answers: the provider's name, the settings it comes from, and the local provider.
+//! Who answers: the provider's name, the settings it comes from, the local provider, and with the
+//! feature `remote` the way to services elsewhere.
 //!
 //! [`Settings`] says who was chosen and by which flag, variable or line; [`open`] gives the
 //! [`Provider`]. No setting at all means this process, never anybody else.
@@ -6,12 +7,17 @@
 
 mod config;
 mod defaults;
+#[cfg(feature = "remote")]
+mod elsewhere;
 mod env_file;
 mod error;
+#[cfg(feature = "remote")]
+mod expected;
 mod held;
 mod judging;
 mod local;
 pub mod lock;
+mod mock;
 mod name;
 mod opened;
 pub mod policies;
@@ -28,23 +34,26 @@ mod values;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use recinto_engine::{OpenOptions, Piece, Scores, Stop};
+use recinto_engine::{OpenOptions, Options, Piece, Scores, Stop};
 use recinto_store::Roots;
 
 pub use config::{
     At, CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, Fault, LISTS, OPTIONS, OptionRow,
     OptionSetting, TABLES, Table, Value,
 };
+#[cfg(feature = "remote")]
+pub use elsewhere::Elsewhere;
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
 pub use judging::Reader;
 pub use local::Local;
 pub use lock::{Lock, LockFile};
+pub use mock::Mock;
 pub use name::Name;
 pub use opened::{Opened, model_files, open_as};
 pub use recinto_grammar::Shape;
-pub use reply::{Finish, Made, Reply};
-pub use secret::SECRETS;
+pub use reply::{Finish, Likelihood, Made, Reply, Service};
+pub use secret::{API_KEY, SECRETS};
 pub use settings::{Fallback, Flags, KEYS, Key, Setting, Settings, Shown, Source};
 pub use surroundings::{FILE_NAME, Surroundings, digest_cache};
 pub use turn::{Abilities, Turn};
@@ -58,7 +67,10 @@ pub struct Identity {
     pub model: String,
     /// The file, when it is one of this disk.
     pub path: Option<PathBuf>,
-    /// What should be known of its files: who else may write to them, and that no lock names it.
+    /// The host, when it answers from elsewhere.
+    pub host: Option<String>,
+    /// What should be known of its files, or of the line to it: who else may write to them, and
+    /// that no lock names it; that what is sent is not encrypted.
     pub warnings: Vec<String>,
 }
 
@@ -72,6 +84,16 @@ pub trait Provider: Send + Sync {
 
     /// What it can do.
     fn abilities(&self) -> Abilities;
+
+    /// How answers are made where the user says nothing.
+    fn defaults(&self) -> Options {
+        Options::default()
+    }
+
+    /// The provider that is this process, with all that is known of its model; `None` for others.
+    fn local(&self) -> Option<&Local> {
+        None
+    }
 
     /// Answers one turn; `sink` sees each piece of the reply as it comes and may say stop.
     ///
@@ -99,13 +121,34 @@ pub fn roots() -> Result<Roots, Error> {
     Ok(Roots::from_env(&|name| around.value(name), &around.here))
 }
 
-/// Opens the provider that `settings` names.
+/// Whether providers that answer from elsewhere are built in.
+pub const REMOTE: bool = cfg!(feature = "remote");
+
+/// What this program is by what it holds: `recinto`, or `recinto-local`, which holds nothing that
+/// could open a socket.
+pub const BUILD: &str = if REMOTE { "recinto" } else { "recinto-local" };
+
+/// Opens the provider that `settings` names; of `options` only this process makes use. Nothing is
+/// sent.
 ///
 /// # Errors
 ///
-/// As [`Local::open`].
+/// As [`Local::open`]; for others what is wrong with the settings, and [`Kind::NotBuilt`] where
+/// they are not built in.
 pub fn open(settings: &Settings, options: OpenOptions) -> Result<Box<dyn Provider>, Error> {
     match settings.provider() {
         Name::Local => Ok(Box::new(Local::open(settings, options)?)),
+        Name::Mock => Ok(Box::new(Mock::new(settings.model.as_ref().map(|m| m.value.as_str())))),
+        #[cfg(feature = "remote")]
+        _ => Ok(Box::new(Elsewhere::open(settings)?)),
+        #[cfg(not(feature = "remote"))]
+        other => Err(not_built(other)),
     }
+}
+
+#[cfg(not(feature = "remote"))]
+fn not_built(name: Name) -> Error {
+    let what = format!("provider `{name}` answers from elsewhere, and this is `{BUILD}`");
+    Error::new(Kind::NotBuilt, what)
+        .hint("nothing in it can open a socket; take the program `recinto`, or provider `local`")
 }

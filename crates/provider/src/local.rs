@@ -206,12 +206,21 @@ impl Provider for Local {
             provider: Name::Local,
             model: self.name.clone(),
             path: self.files.weights.first().cloned(),
+            host: None,
             warnings: self.warnings.clone(),
         }
     }
 
     fn abilities(&self) -> Abilities {
         Abilities { schemas: true, grammars: true, scores: true, logprobs: true, tools: true }
+    }
+
+    fn defaults(&self) -> Options {
+        self.options()
+    }
+
+    fn local(&self) -> Option<&Local> {
+        Some(self)
     }
 
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {

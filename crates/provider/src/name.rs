@@ -11,10 +11,24 @@ use crate::error::{Error, Kind};
 pub enum Name {
     /// This process.
     Local,
+    /// Nobody: answers that follow from the request alone, for tests of what is built on answers.
+    Mock,
+    /// Anthropic's service, or another that speaks its wire.
+    Anthropic,
+    /// OpenAI's service, or another that speaks one of its wires.
+    OpenAi,
+    /// A service that speaks one of OpenAI's wires and has no address of its own here.
+    OpenAiCompatible,
 }
 
 /// Every provider of this version.
-const NAMES: &[(&str, Name)] = &[("local", Name::Local)];
+const NAMES: &[(&str, Name)] = &[
+    ("local", Name::Local),
+    ("mock", Name::Mock),
+    ("anthropic", Name::Anthropic),
+    ("openai", Name::OpenAi),
+    ("openai-compatible", Name::OpenAiCompatible),
+];
 
 impl Name {
     /// The provider called `name`.
@@ -31,6 +45,11 @@ impl Name {
             };
             Error::new(Kind::UnknownProvider, what).hint(format!("known: {}", known.join(", ")))
         })
+    }
+
+    /// Whether answers come from elsewhere: text leaves this process.
+    pub fn is_remote(self) -> bool {
+        !matches!(self, Name::Local | Name::Mock)
     }
 
     /// Its name.
@@ -59,7 +78,7 @@ mod tests {
     #[test]
     fn only_plain_words_are_repeated() {
         let cases = [
-            ("openai", true),
+            ("opnai", true),
             ("Local_2-x", true),
             ("abcdefghijklmnopqrst", true),
             ("abcdefghijklmnopqrstu", false),

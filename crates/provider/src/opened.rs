@@ -64,6 +64,7 @@ pub(crate) fn open_in<T>(
         pin: settings.pin.as_ref().map_or(options.pin, |s| s.value),
         verify: held.verify(settings).unwrap_or(options.verify),
         name: Some(name.clone()),
+        build: Some(crate::BUILD),
         claims,
         beside: lock::beside(&files.layers),
         session: settings.session(options.session.context),

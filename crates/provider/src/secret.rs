@@ -1,8 +1,12 @@
 //! Which names stand for secrets. Of a secret this house says whether it is there, never more.
 
-/// Keys of services that people keep in their environment. None is used by this version: no
-/// provider but `local` exists, and no key chooses one.
-pub const SECRETS: &[&str] = &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "HF_TOKEN"];
+/// The key of whoever is the provider, when that is somebody elsewhere.
+pub const API_KEY: &str = "RECINTO_API_KEY";
+
+/// Keys of services that people keep in their environment. None chooses a provider, and a vendor's
+/// is used with that vendor's own service only.
+pub const SECRETS: &[&str] =
+    &[API_KEY, "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "HF_TOKEN"];
 
 /// Ends of names that stand for secrets, in capitals.
 const ENDS: &[&str] = &["API_KEY", "APIKEY", "_TOKEN", "SECRET", "PASSWORD", "SECRET_KEY"];

@@ -5,7 +5,7 @@ mod key;
 mod look;
 mod source;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use recinto_engine::{KvType, Level, Options, Pin, SessionOptions, Verify};
 use recinto_store::licence::Allowed;
@@ -124,7 +124,8 @@ settings! {
     provider: Name {
         read: Name::from_name, show: |name| name.to_string(), paths: Paths::No,
         short: None, value: "NAME", example: "\"local\"",
-        default: Fallback::Value("local"), about: "Who answers",
+        default: Fallback::Value("local"),
+        about: "Who answers: local (this process), mock, anthropic, openai, openai-compatible",
     }
     /// The model's name as given; see [`Settings::model`] for the error when there is none.
     model: String {
@@ -147,6 +148,72 @@ settings! {
         short: None, value: "NAME", example: "\"./judge.gguf\"",
         default: Fallback::Words("the model"),
         about: "The model that reads a judge's questions",
+    }
+    /// The address of the service, where it is not the vendor's own.
+    base_url: String {
+        read: values::address, show: |url| url.clone(), paths: Paths::No,
+        short: None, value: "URL", example: "\"http://localhost:8080/v1\"",
+        default: Fallback::Words("the vendor's own"),
+        about: "Where the service is, when it is elsewhere",
+    }
+    /// How the service is spoken to.
+    wire: &'static str {
+        read: values::wire, show: |wire| (*wire).into(), paths: Paths::No,
+        short: None, value: "WIRE", example: "\"responses\"",
+        default: Fallback::Words("chat with openai, messages with anthropic"),
+        about: "How the service is spoken to: chat, responses, messages",
+    }
+    /// The file that holds the service's key.
+    api_key_file: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"/run/secrets/openai\"",
+        default: Fallback::Words("RECINTO_API_KEY, or the vendor's own variable"),
+        about: "The file that holds the service's key, and nothing else",
+    }
+    /// Longest time without a byte of an answer from elsewhere.
+    silence: Duration {
+        read: values::silence, show: |time| time.as_secs_f64().to_string(), paths: Paths::No,
+        short: None, value: "SECONDS", example: "60",
+        default: Fallback::Value("120"),
+        about: "Longest silence of a service, before its answer and within it",
+    }
+    /// How often a failed request is sent again.
+    retries: u32 {
+        read: values::retries, show: |count| count.to_string(), paths: Paths::No,
+        short: None, value: "N", example: "0",
+        default: Fallback::Value("2"),
+        about: "How often a request that a service did not work on is sent again",
+    }
+    /// The proxy through which the service is reached.
+    proxy: String {
+        read: values::address, show: |url| url.clone(), paths: Paths::No,
+        short: None, value: "URL", example: "\"http://proxy.example.com:3128\"",
+        default: Fallback::Words("none, whatever other variables say"),
+        about: "Through which proxy the service is reached",
+    }
+    /// The only certificates that may vouch for the service.
+    ca_file: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"/etc/ssl/own.pem\"",
+        default: Fallback::Words("the system's list"),
+        about: "Certificates in PEM, the only ones that may vouch for the service",
+    }
+    /// Whether a service is asked for its answer piece by piece.
+    stream: bool {
+        read: values::switch, show: |on| values::switched(*on), paths: Paths::No,
+        short: None, value: "WHETHER", example: "\"off\"",
+        default: Fallback::Value("on"),
+        about: "Whether a service sends its answer piece by piece: on, off",
+    }
+    /// What becomes of an option that a service does not take.
+    unsupported: &'static str {
+        read: values::unsupported, show: |rule| (*rule).into(), paths: Paths::No,
+        short: None, value: "RULE", example: "\"error\"",
+        default: Fallback::Value("note"),
+        about: "What becomes of an option that a service does not take: note (it is left out, and \
+                the answer says so), error",
     }
     /// A folder with more architectures.
     arch_dir: PathBuf {
@@ -350,6 +417,13 @@ impl Settings {
     /// When none is set: the two lines that set one.
     pub fn model(&self) -> Result<&Setting<String>, Error> {
         self.model.as_ref().ok_or_else(|| {
+            let provider = self.provider();
+            if provider.is_remote() {
+                return Error::new(Kind::NoModel, "no model is set").hint(format!(
+                    "{provider} needs the name of one of its models: give --model, or set \
+                     RECINTO_MODEL"
+                ));
+            }
             Error::new(Kind::NoModel, "no model is set").hint(
                 "put these two lines into .env or the environment, or give --model; `recinto \
                  models` lists what is here:\n\

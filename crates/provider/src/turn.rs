@@ -35,7 +35,8 @@ impl Turn {
 pub struct Abilities {
     /// Answers that are one of some labels, or valid by a JSON Schema.
     pub schemas: bool,
-    /// Answers by a regular expression or a grammar.
+    /// Answers by a regular expression or a grammar. Elsewhere they are checked when they are
+    /// there, not held to it while they are made: one that is not of its shape is an error.
     pub grammars: bool,
     /// Probabilities of whole labels.
     pub scores: bool,

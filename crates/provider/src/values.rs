@@ -1,6 +1,7 @@
 //! Text becomes the value of a setting, or an error that says what is needed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use recinto_engine::{KvType, Level, Pin, Verify};
 
@@ -66,6 +67,67 @@ pub(crate) fn verify(text: &str) -> Result<Verify, Error> {
 /// How keys and values are stored.
 pub(crate) fn kv(text: &str) -> Result<KvType, Error> {
     word(text, KvType::ALL.into_iter(), KvType::name)
+}
+
+/// The wires that services are spoken to on.
+const WIRES: [&str; 3] = ["chat", "responses", "messages"];
+/// What becomes of an option that a service does not take.
+const UNSUPPORTED: [&str; 2] = ["note", "error"];
+/// Yes or no.
+const SWITCH: [&str; 2] = ["on", "off"];
+/// Most retries of one request.
+const MAX_RETRIES: u32 = 10;
+/// Longest silence: a day.
+const MAX_SILENCE: f64 = 86_400.0;
+
+/// The name of a wire.
+pub(crate) fn wire(text: &str) -> Result<&'static str, Error> {
+    word(text, WIRES.into_iter(), |word| word)
+}
+
+/// What becomes of an option that a service does not take.
+pub(crate) fn unsupported(text: &str) -> Result<&'static str, Error> {
+    word(text, UNSUPPORTED.into_iter(), |word| word)
+}
+
+/// Yes or no.
+pub(crate) fn switch(text: &str) -> Result<bool, Error> {
+    word(text, SWITCH.into_iter(), |word| word).map(|word| word == SWITCH[0])
+}
+
+/// Yes or no, as text.
+pub(crate) fn switched(on: bool) -> String {
+    SWITCH[usize::from(!on)].into()
+}
+
+/// How often something is tried again.
+pub(crate) fn retries(text: &str) -> Result<u32, Error> {
+    match text.trim().parse() {
+        Ok(n) if n <= MAX_RETRIES => Ok(n),
+        _ => Err(bad(text, &format!("a number from 0 to {MAX_RETRIES} is needed"))),
+    }
+}
+
+/// A time in seconds.
+pub(crate) fn silence(text: &str) -> Result<Duration, Error> {
+    let seconds = text.trim().parse::<f64>().ok().filter(|s| (0.01..=MAX_SILENCE).contains(s));
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| bad(text, "seconds are needed, from 0.01 to a day"))
+}
+
+/// An address, as far as it may be shown: no name, password or key stands in it.
+pub(crate) fn address(text: &str) -> Result<String, Error> {
+    let text = text.trim();
+    let scheme = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'@' | b'?' | b'#' | b'%' | b'\\');
+    match scheme && text.len() <= 2048 && text.bytes().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err(Error::new(
+            Kind::Setting,
+            "an address is needed, without a name, a password or a query",
+        )
+        .hint("as in `https://api.example.com/v1`")),
+    }
 }
 
 /// One of a few words.

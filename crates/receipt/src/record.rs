@@ -246,6 +246,10 @@ pub struct Engine {
     pub level: String,
     /// SHA-256 of the file that holds the engine's code: the executable, or the shared library.
     pub object: Digest,
+    /// What the program is by what it holds, such as `recinto-local`; `None` in records that do not
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Word>,
 }
 
 /// Digests of an answer.

@@ -46,6 +46,7 @@ fn receipt() -> Receipt {
             numerics: 1,
             level: "avx2".into(),
             object: sha256(b"program"),
+            build: None,
         },
         template: Some(sha256(b"template")),
         tokenizer: Some(sha256(b"tokenizer")),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod gguf;
+pub mod service;
 pub mod stores;
 
 use std::path::PathBuf;

@@ -1,8 +1,10 @@
 //! `recinto ask`: one question, one answer.
 
+use std::time::Duration;
+
 use recinto_chat::Role;
-use recinto_engine::{Finish, Reply, Request};
-use recinto_provider::Provider;
+use recinto_engine::Request;
+use recinto_provider::{Finish, Reply, Turn};
 
 use crate::{
     envelope,
@@ -75,26 +77,27 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     messages.push(input::message(Role::User, &text, lock)?);
     drop(text);
-    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
-    let options = args.answer.options(&settings, local.options())?;
-    let request =
-        Request { messages, options, completion: args.completion, ..Request::default() };
-    let facts = local.model().facts();
-    open::introduce(&screen, &local, &facts);
+    let provider = args.model.provider_for(&settings, args.answer.session(&settings))?;
+    let options = args.answer.options(&settings, provider.defaults())?;
+    let request = Request { messages, options, completion: args.completion, ..Request::default() };
+    let labels = args.answer.data_label.clone();
+    let turn = Turn { labels, ..Turn::from(request) };
+    open::present(&screen, provider.as_ref());
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
-    let reply = screen.stream(streaming, |sink| local.reply(&mut local.session()?, &request, &stop, sink))?;
-    let reply = reply.map_err(|e| Failure::from(e).with_room(facts.context))?;
+    let reply = screen.stream(streaming, |sink| provider.complete(&turn, &stop, sink))?;
+    let facts = provider.local().map(|local| local.model().facts());
+    let reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
     if args.output.json {
-        let identity = local.identity();
-        let body = envelope::Answer::new(&reply, &identity, &facts);
+        let identity = provider.identity();
+        let body = envelope::Answer::new(&reply, &identity, facts.as_ref());
         envelope::print(&mut screen, "ask", body)?;
     } else if !streaming {
         screen.answer(&reply.text)?;
     }
     remarks(&screen, &reply, args.output.json);
     // The answer stands on stdout already.
-    receipts.write(&reply).map_err(Failure::told)?;
+    receipts.write(reply.local()).map_err(Failure::told)?;
     Ok(exit_of(&reply.finish))
 }
 
@@ -117,7 +120,28 @@ pub fn remarks(screen: &Screen, reply: &Reply, json: bool) {
             _ => {}
         }
     }
-    let (usage, times) = (&reply.usage, &reply.times);
+    if let Some(local) = reply.local() {
+        speed(screen, reply, local);
+    } else if let Some(service) = reply.service() {
+        let seconds = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64();
+        screen.detail(&format!(
+            "{} by {}: prompt {} tokens ({} cached), answer {}, first after {:.1} s, all in \
+             {:.1} s, requests {}",
+            service.model.as_deref().unwrap_or("a model"),
+            service.host,
+            reply.usage.prompt_tokens,
+            reply.usage.cached_tokens,
+            reply.usage.output_tokens,
+            seconds(service.first),
+            seconds(service.whole),
+            service.requests,
+        ));
+    }
+}
+
+/// How fast this process was, and with which weights.
+fn speed(screen: &Screen, reply: &Reply, local: &recinto_engine::Reply) {
+    let (usage, times) = (&reply.usage, &local.times);
     let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 * 1e3 / ms } else { 0.0 };
     let fed = usage.prompt_tokens - usage.cached_tokens;
     screen.detail(&format!(
@@ -130,6 +154,6 @@ pub fn remarks(screen: &Screen, reply: &Reply, json: bool) {
         times.decode_ms,
         rate(usage.output_tokens.saturating_sub(1), times.decode_ms),
     ));
-    let digests = &reply.digests;
+    let digests = &local.digests;
     screen.detail(&format!("weights {} ({})", digests.weights, digests.weights_origin.name()));
 }

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 
 use recinto_chat::{Message, Role};
-use recinto_engine::{Finish, Options, Reply, Request, Session};
+use recinto_engine::{Options, Request, Session};
 use recinto_os::WipedText;
-use recinto_provider::{Local, Provider};
+use recinto_provider::{Finish, Provider, Reply, Turn as Asked};
 
 use crate::{
     command::ask,
@@ -67,19 +67,22 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
-    let local = args.model.open_for(&settings, args.answer.session(&settings))?;
-    let options = args.answer.options(&settings, local.options())?;
-    let session = local.session()?;
-    let facts = local.model().facts();
-    open::introduce(&screen, &local, &facts);
+    let provider = args.model.provider_for(&settings, args.answer.session(&settings))?;
+    let options = args.answer.options(&settings, provider.defaults())?;
+    let session = provider.local().map(|local| local.session()).transpose()?;
+    open::present(&screen, provider.as_ref());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if person && !args.output.quiet {
-        screen.say(&format!("{} — /exit or Ctrl-D ends\n", screen::escaped(&facts.name)));
+        let name = match provider.local() {
+            Some(local) => local.model().facts().name,
+            None => provider.identity().model,
+        };
+        screen.say(&format!("{} — /exit or Ctrl-D ends\n", screen::escaped(&name)));
     }
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let mut talk = Talk {
         screen,
-        local,
+        provider,
         session,
         options,
         messages: Vec::new(),
@@ -148,8 +151,9 @@ enum Turn {
 /// A conversation.
 struct Talk {
     screen: Screen,
-    local: Local,
-    session: Session,
+    provider: Box<dyn Provider>,
+    /// What this process remembers of the conversation; others are told it anew each time.
+    session: Option<Session>,
     options: Options,
     messages: Vec<Message>,
     system: Option<WipedText>,
@@ -162,7 +166,9 @@ struct Talk {
 impl Talk {
     fn restart(&mut self) -> Result<(), Failure> {
         self.messages.clear();
-        self.session.truncate(0)?;
+        if let Some(session) = &mut self.session {
+            session.truncate(0)?;
+        }
         if let Some(text) = &self.system {
             self.messages.push(input::message(Role::System, text, self.lock)?);
         }
@@ -216,13 +222,19 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
-        let (local, session, stop) = (&self.local, &mut self.session, interrupt.stop());
-        let mut reply = self
-            .screen
-            .stream(self.streaming, |sink| local.reply(session, &request, &stop, sink))?
-            .map_err(|e| Failure::from(e).with_room(self.local.model().facts().context))?;
+        let (provider, session, stop) = (&self.provider, &mut self.session, interrupt.stop());
+        let reply = self.screen.stream(self.streaming, |sink| {
+            match (provider.local(), session) {
+                (Some(local), Some(session)) => {
+                    local.reply(session, &request, &stop, sink).map(Reply::from)
+                }
+                _ => provider.complete(&Asked::from(request), &stop, sink),
+            }
+        })?;
+        let facts = self.provider.local().map(|local| local.model().facts());
+        let mut reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
         self.show(&reply)?;
-        self.receipts.write(&reply).map_err(Failure::told)?;
+        self.receipts.write(reply.local()).map_err(Failure::told)?;
         let exit = ask::exit_of(&reply.finish);
         if reply.finish == Finish::Cancelled && reply.text.is_empty() {
             self.messages.pop();
@@ -238,8 +250,9 @@ impl Talk {
 
     fn show(&mut self, reply: &Reply) -> Result<(), Failure> {
         if self.json {
-            let (identity, facts) = (self.local.identity(), self.local.model().facts());
-            let body = envelope::Answer::new(reply, &identity, &facts);
+            let identity = self.provider.identity();
+            let facts = self.provider.local().map(|local| local.model().facts());
+            let body = envelope::Answer::new(reply, &identity, facts.as_ref());
             envelope::print(&mut self.screen, "chat", body)?;
         } else if !self.streaming {
             self.screen.answer(&reply.text)?;

@@ -55,13 +55,13 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     };
     let mut ready = begun.ready()?;
     let stop = ready.interrupt.stop();
-    let outcome = complete(&ready.local, &ready.input, &shape, &stop);
+    let outcome = complete(ready.provider.as_ref(), &ready.input, &shape, &stop);
     let answer = match outcome.map_err(|error| ready.failed(error))? {
         Outcome::Done(answer) => answer,
         Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
     };
     if ready.json {
-        let asked = Asked::of(&ready.local);
+        let asked = Asked::of(ready.provider.as_ref());
         let body = Body { asked, text: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "complete", body)?;
     } else {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use recinto_engine::Usage;
-use recinto_provider::Local;
+use recinto_provider::Provider;
 use recinto_tasks::{Decision, Label, Labels, Method, Nothing, Outcome, decide};
 use serde::Serialize;
 use serde_json::Value;
@@ -116,13 +116,13 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     let mut ready = begun.ready()?;
     let stop = ready.interrupt.stop();
-    let outcome = decide(&ready.local, &ready.input, &labels, method, &stop);
+    let outcome = decide(ready.provider.as_ref(), &ready.input, &labels, method, &stop);
     let decision = match outcome.map_err(|error| ready.failed(error))? {
         Outcome::Done(decision) => decision,
         Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
     };
     if ready.json {
-        let body = body(&ready.local, &decision);
+        let body = body(ready.provider.as_ref(), &decision);
         envelope::print(&mut ready.screen, "decide", body)?;
     } else {
         let nothing = labels.nothing().map_or("", |label| label.name.as_str());
@@ -139,14 +139,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn body<'a>(local: &Local, decision: &'a Decision) -> Body<'a> {
+fn body<'a>(provider: &dyn Provider, decision: &'a Decision) -> Body<'a> {
     let row = |score: &'a recinto_tasks::Scored| Row {
         label: score.label.as_deref(),
         probability: score.probability,
         logprob: score.logprob,
     };
     Body {
-        asked: Asked::of(local),
+        asked: Asked::of(provider),
         label: decision.label.as_deref(),
         method: decision.method.name(),
         scores: decision.scores.iter().map(row).collect(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use recinto_engine::{Message, Mode, Request, Role, Usage};
-use recinto_provider::{Provider, Turn};
+use recinto_provider::Turn;
 use serde::Serialize;
 
 use crate::{
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     messages.push(input.text);
     let request = Request { messages, options: input.options, ..Request::default() };
     let turn = Turn { request, shape: None, labels: input.data_labels };
-    let scores = ready.local.score(&turn, &labels, &ready.interrupt.stop())?;
+    let scores = ready.provider.score(&turn, &labels, &ready.interrupt.stop())?;
     if ready.json {
         let rows = labels.iter().zip(&scores.labels).map(|(label, score)| Row {
             label,
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             parts: &score.parts,
         });
         let body = Body {
-            asked: Asked::of(&ready.local),
+            asked: Asked::of(ready.provider.as_ref()),
             labels: rows.collect(),
             mass: scores.mass,
             usage: scores.usage,

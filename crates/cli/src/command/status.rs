@@ -1,11 +1,12 @@
 //! `recinto status`: who would answer, from which setting, and whether it really can.
 
 mod outside;
+mod others;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
-use recinto_provider::{FILE_NAME, Local, Settings, Shown, Source, lock::InForce};
+use recinto_provider::{BUILD, FILE_NAME, Local, Name, Settings, Shown, Source, lock::InForce};
 use recinto_store::Store;
 use serde::Serialize;
 
@@ -21,17 +22,23 @@ use crate::{
 use outside::Outside;
 
 const EXAMPLES: &str = "\
-The model is really opened and runs one token; exit code 0 says that it can answer.
+A model of this process is really opened and runs one token; exit code 0 says that it can answer.
+A service elsewhere is sent nothing without --probe; exit code 0 says that its settings are whole.
 
 Examples:
   recinto status
   recinto status -m ./qwen.gguf --json
+  recinto status --provider openai -m gpt-4.1 --probe
   recinto status -q && recinto ask \"¿Qué hora es?\"";
 
 /// Show who would answer, where each setting comes from, and try it
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// Send a service elsewhere one small request, to see whether it answers
+    #[arg(long)]
+    probe: bool,
+
     #[command(flatten)]
     receipt: ReceiptArgs,
     #[command(flatten)]
@@ -126,6 +133,15 @@ struct Chosen {
 /// Settings whose line is shown with what came of them, when a model is open.
 const LATER: [&str; 2] = ["threads", "level"];
 
+/// Settings that concern services elsewhere; shown with one, or where somebody said them.
+const ELSEWHERE: [&str; 9] = [
+    "base_url", "wire", "api_key_file", "silence", "retries", "proxy", "ca_file", "stream",
+    "unsupported",
+];
+/// Settings that concern this process.
+const HERE: [&str; 8] =
+    ["arch_dir", "threads", "level", "pin", "verify", "kv", "lock", "licenses"];
+
 impl Chosen {
     fn of(settings: &Settings) -> Chosen {
         let json = |row: &Row| serde_json::to_value(row).unwrap_or_default();
@@ -139,6 +155,12 @@ impl Chosen {
             };
             // A model that is not set is worth a line; what has no default is not.
             let worth = set || key.default.value().is_some() || matches!(key.name, "model" | "lock");
+            let other: &[&str] = match settings.provider() {
+                Name::Local => &ELSEWHERE,
+                Name::Mock => &[],
+                _ => &HERE,
+            };
+            let worth = worth && (set || !other.contains(&key.name));
             if worth && !LATER.contains(&key.name) {
                 lines.push((key.name, row.line()));
             }
@@ -168,12 +190,17 @@ impl Chosen {
 
 #[derive(Serialize)]
 struct Body<'a> {
-    can_answer: bool,
+    /// `null` where nobody was asked.
+    can_answer: Option<bool>,
+    /// What this program is.
+    build: &'static str,
     settings: &'a Chosen,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Told>,
     #[serde(skip_serializing_if = "Option::is_none")]
     opened: Option<Opened<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<others::Asked>,
 }
 
 #[derive(Serialize)]
@@ -204,7 +231,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let chosen = Chosen::of(&settings);
     let silent = args.output.quiet && !args.output.json;
     if !args.output.json && !silent {
-        settings_lines(&mut screen, &chosen)?;
+        screen.row(&format!("{:<13} {BUILD}", "build"))?;
+        settings_lines(&mut screen, &settings, &chosen)?;
+    }
+    if settings.provider() != Name::Local {
+        let shown = others::Shown { json: args.output.json, silent };
+        return others::run(&args, &mut screen, &settings, &chosen, &interrupt, shown);
     }
     let tried = args.model.open_with(&settings).and_then(|local| {
         let reply = try_out(&local, settings.answer_options(local.options(), |_| false)?, &interrupt)?;
@@ -230,18 +262,25 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                     first_token_ms: reply.times.prefill_ms,
                 };
                 let opened = Some(opened);
-                let body = Body { can_answer: true, settings: &chosen, error: None, opened };
+                let body = Body {
+                    can_answer: Some(true),
+                    build: BUILD,
+                    settings: &chosen,
+                    error: None,
+                    opened,
+                    asked: None,
+                };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
                 model_lines(&mut screen, &settings, &local, &facts, &reply)?;
             }
-            receipts.write(&reply).map_err(Failure::told)?;
+            receipts.write(Some(&reply)).map_err(Failure::told)?;
             Ok(Exit::Done)
         }
         Err(failure) => {
             if args.output.json {
                 let error = Some(failure.tell());
-                let body = Body { can_answer: false, settings: &chosen, error, opened: None };
+                let body = Body { can_answer: Some(false), build: BUILD, settings: &chosen, error, opened: None, asked: None };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
                 for name in LATER {
@@ -279,7 +318,11 @@ fn try_out(local: &Local, options: Options, interrupt: &Interrupt) -> Result<Rep
     Ok(local.reply(&mut local.session()?, &request, &interrupt.stop(), &mut sink)?)
 }
 
-fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
+fn settings_lines(
+    screen: &mut Screen,
+    settings: &Settings,
+    chosen: &Chosen,
+) -> Result<(), Failure> {
     for (name, value) in &chosen.lines {
         screen.row(&format!("{name:<13} {value}"))?;
     }
@@ -291,8 +334,13 @@ fn settings_lines(screen: &mut Screen, chosen: &Chosen) -> Result<(), Failure> {
     for path in &chosen.config_files {
         screen.row(&format!("{:<13} {path}", FILE_NAME))?;
     }
+    let key = others::key_place(settings);
     for (name, source) in &chosen.secrets {
-        screen.row(&format!("{:<13} {name} is set ({source}); nothing here uses it", "secret"))?;
+        let used = match &key {
+            Some(place) if *place == format!("{name} ({source})") => "it is the key that is sent",
+            _ => "nothing here uses it",
+        };
+        screen.row(&format!("{:<13} {name} is set ({source}); {used}", "secret"))?;
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ pub(super) fn known_variables(around: &Surroundings) -> Result<(), Error> {
     for (name, _) in &around.variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let other = OTHERS.iter().any(|start| name.starts_with(start));
-        if !other && !known.contains(&name) {
+        if !other && !known.contains(&name) && !SECRETS.contains(&name) {
             let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
             let what = format!("environment: unknown variable {shown}");
             return Err(Error::new(Kind::Setting, what).hint(nearest(name, &known)));

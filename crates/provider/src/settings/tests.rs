@@ -80,6 +80,15 @@ fn other(key: &Key) -> &'static str {
         "egress_log" => "/año/egress.jsonl",
         "egress_key" => "/año/clave",
         "egress_sync" => "true",
+        "base_url" => "http://localhost:8080/v1",
+        "wire" => "responses",
+        "api_key_file" => "/año/key",
+        "silence" => "7.5",
+        "retries" => "0",
+        "proxy" => "http://proxy.example.com:3128",
+        "ca_file" => "/ca.pem",
+        "stream" => "off",
+        "unsupported" => "error",
         name => panic!("{name}: a value for the tests is missing"),
     }
 }
@@ -158,6 +167,8 @@ fn values_arrive_with_their_types() {
     let level = Setting { value: Level::Portable, source: at("RECINTO_LEVEL") };
     assert_eq!(found.level, Some(level));
     assert_eq!(found.pin, Some(Setting { value: Pin::Memory, source: at("RECINTO_PIN") }));
+    assert_eq!(found.silence.as_ref().unwrap().value, std::time::Duration::from_millis(7500));
+    assert!(!found.stream.as_ref().unwrap().value);
     let verify = Setting { value: Verify::Always, source: at("RECINTO_VERIFY") };
     assert_eq!(found.verify, Some(verify));
     assert_eq!(found.session(Some(7)), SessionOptions { context: Some(7), kv: KvType::Q8_0 });
@@ -182,7 +193,7 @@ fn keys_of_others_choose_nobody() {
     let machine = Machine::new()
         .variable("ANTHROPIC_API_KEY", "canary")
         .variable("OPENAI_API_KEY", "canary")
-        .file(FILES[0], "\nHF_TOKEN=canary\nOPENAI_API_KEY=canary\n");
+        .file(FILES[0], "\nHF_TOKEN=canary\nOPENAI_API_KEY=canary\nRECINTO_API_KEY=canary\n");
     let found = machine.settings();
     assert_eq!((found.provider(), &found.provider), (Name::Local, &None));
     let error = found.model().unwrap_err();
@@ -192,6 +203,7 @@ fn keys_of_others_choose_nobody() {
     // They are known by presence, and by nothing else.
     let path = machine.at(FILES[0]);
     let want = [
+        ("RECINTO_API_KEY", Source::EnvFile { path: path.clone(), line: 4 }),
         ("ANTHROPIC_API_KEY", Source::Environment("ANTHROPIC_API_KEY")),
         ("OPENAI_API_KEY", Source::Environment("OPENAI_API_KEY")),
         ("HF_TOKEN", Source::EnvFile { path, line: 2 }),

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use recinto_arch::Origin;
 use recinto_os::owner::{self, Facts};
-use recinto_provider::{Settings, Surroundings, lock::InForce};
+use recinto_provider::{Name, Settings, Surroundings, lock::InForce};
 use recinto_store::{Root, Store};
 
 use super::check::Check;
@@ -37,6 +37,10 @@ pub fn settings(settings: &Result<Settings, Failure>) -> Vec<Check> {
     let model = match &settings.model {
         None => Check::ok(SETTINGS, "model", "not set")
             .note("give --model, or say RECINTO_MODEL or `model` in a file of settings"),
+        Some(setting) if settings.provider() != Name::Local => {
+            let found = format!("{} ({})", setting.value, setting.source);
+            Check::ok(SETTINGS, "model", found)
+        }
         Some(setting) => match open::files(&setting.value) {
             Ok(files) => {
                 let first = files.weights.first().map(|path| path.display().to_string());

@@ -1,0 +1,171 @@
+//! Commands with a service elsewhere, which is one on loopback here.
+#![cfg(feature = "remote")]
+
+mod shell;
+
+use recinto_testkit::service::{Act, Service, recording};
+use serde_json::{Value, json};
+use shell::Shell;
+
+/// A shell whose settings lead to `service`, with keys and proxies around that must not be used.
+fn shell(service: &Service, provider: &str) -> Shell {
+    Shell::new()
+        .env("RECINTO_PROVIDER", provider)
+        .env("RECINTO_MODEL", "gpt-4.1")
+        .env("RECINTO_BASE_URL", &service.base_url())
+        .env("RECINTO_RETRIES", "0")
+        .env("RECINTO_API_KEY", "sk-canary-own")
+        .env("OPENAI_API_KEY", "sk-canary-openai")
+        .env("ANTHROPIC_API_KEY", "sk-ant-canary")
+        .env("HTTP_PROXY", "http://127.0.0.1:1")
+        .env("http_proxy", "http://127.0.0.1:1")
+        .env("ALL_PROXY", "http://127.0.0.1:1")
+}
+
+#[test]
+fn ask() {
+    let cases = [
+        ("openai", "chat", "chat-stream", "¡Hola, señora Núñez! ¿Qué tal?", 19),
+        ("openai", "responses", "responses-stream", "¡Buenos días! ¿Mañana?", 36),
+        ("openai-compatible", "chat", "chat-whole", "¡Hola, señora Núñez! ¿Qué tal?", 19),
+        ("anthropic", "messages", "messages-stream", "Sí, mañana a las ocho.", 29),
+    ];
+    for (provider, wire, name, text, tokens) in cases {
+        let service = Service::of(&[name]);
+        let shell = shell(&service, provider).env("RECINTO_WIRE", wire);
+        let ran = shell.pipe(&["ask", "-"], "¿Qué?".as_bytes());
+        assert_eq!((ran.code, ran.out()), (Some(0), format!("{text}\n").as_str()), "{}", ran.err);
+        let ran = shell.pipe(&["ask", "-", "--json", "-s", "En español."], "¿Qué?".as_bytes());
+        let told = ran.json();
+        let facts = [
+            (&told["provider"], json!(provider)),
+            (&told["build"], json!("recinto")),
+            (&told["text"], json!(text)),
+            (&told["finish"], json!("end")),
+            (&told["usage"]["prompt_tokens"], json!(tokens)),
+            (&told["service"]["host"], json!(service.host())),
+            (&told["service"]["wire"], json!(wire)),
+            (&told["service"]["requests"], json!(1)),
+        ];
+        for (found, want) in facts {
+            assert_eq!(found, &want, "{name}: {told}");
+        }
+        for local in ["digests", "engine", "architecture", "times", "kv"] {
+            assert!(told.get(local).is_none(), "{name}: {local}");
+        }
+        let sent = format!("{:?}", service.seen());
+        assert!(sent.contains("canary-own") && !sent.contains("canary-openai"), "{name}");
+        assert!(!sent.contains("sk-ant"), "{name}: another vendor's key");
+        assert!(!format!("{told}{}", ran.err).contains("canary"), "{name}");
+    }
+}
+
+#[test]
+fn chat_tells_the_conversation_anew() {
+    let service = Service::of(&["messages-stream", "messages-whole"]);
+    let ran = shell(&service, "anthropic").pipe(&["chat"], "¿Cuándo?\n¿Seguro?\n".as_bytes());
+    assert_eq!((ran.code, ran.out().lines().count()), (Some(0), 2), "{}", ran.err);
+    let body: Value = serde_json::from_slice(&service.seen()[1].body).unwrap();
+    let want = json!([
+        { "role": "user", "content": "¿Cuándo?" },
+        { "role": "assistant", "content": "Sí, mañana a las ocho." },
+        { "role": "user", "content": "¿Seguro?" },
+    ]);
+    assert_eq!(body["messages"], want);
+}
+
+#[test]
+fn status_sends_nothing_unless_it_is_asked_to() {
+    let service = Service::of(&["chat-whole"]);
+    let shell = shell(&service, "openai");
+    let ran = shell.run(&["status"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in [
+        "build         recinto\n",
+        "provider      openai (environment",
+        "key           RECINTO_API_KEY (environment",
+        "it is the key that is sent",
+        "OPENAI_API_KEY is set (environment variable OPENAI_API_KEY); nothing here uses it",
+        "is not encrypted",
+        "answers       not asked",
+    ] {
+        assert!(ran.out().contains(part), "{part}: {}", ran.out());
+    }
+    assert!(!ran.out().contains("canary") && service.seen().is_empty());
+    let told = shell.run(&["status", "--json"]).json();
+    assert_eq!(
+        (&told["can_answer"], &told["asked"]["host"]),
+        (&json!(null), &json!(service.host()))
+    );
+    assert!(service.seen().is_empty());
+    let told = shell.run(&["status", "--json", "--probe"]).json();
+    assert_eq!(told["can_answer"], true, "{told}");
+    assert_eq!(service.seen().len(), 1);
+    let refused = Service::of(&["openai-401"]);
+    let ran = self::shell(&refused, "openai").run(&["status", "--probe"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.out());
+    assert!(ran.out().contains("answers       no\n") && !ran.err.contains("canary"), "{}", ran.err);
+}
+
+#[test]
+fn failures_have_their_kinds() {
+    let cases = [
+        ("openai", "openai-401", "auth", 4),
+        ("openai", "openai-404", "not-found", 4),
+        ("openai", "openai-429", "rate-limited", 4),
+        ("openai", "openai-429-quota", "budget", 4),
+        ("openai", "openai-400-context", "overflow", 4),
+        ("openai", "openai-400-other", "usage", 2),
+        ("openai", "openai-500", "unavailable", 4),
+        ("openai", "chat-refusal-stream", "refused", 4),
+        ("anthropic", "anthropic-529", "unavailable", 4),
+        ("anthropic", "messages-refusal-stream", "refused", 4),
+    ];
+    for (provider, name, kind, exit) in cases {
+        let service = Service::of(&[name]);
+        let ran = shell(&service, provider).pipe(&["ask", "-", "--json"], b"canary del texto");
+        let error = &ran.json()["error"];
+        assert_eq!((&error["kind"], ran.code), (&json!(kind), Some(exit)), "{name}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with(provider), "{error}");
+        assert!(!format!("{error}{}", ran.err).contains("canary"), "{name}: {error}");
+    }
+    let service = Service::start(vec![Act::Hang(recording("chat-stream")[..1500].to_vec())]);
+    let ran = shell(&service, "openai")
+        .env("RECINTO_SILENCE", "0.3")
+        .pipe(&["ask", "-", "--json"], "¿Qué?".as_bytes());
+    assert_eq!(ran.json()["error"]["kind"], "unavailable");
+    let ran = shell(&service, "openai").pipe(&["ask", "-", "--json", "--completion"], b"x");
+    assert_eq!((&ran.json()["error"]["kind"], ran.code), (&json!("unable"), Some(2)));
+    let ran = shell(&service, "openai").pipe(&["ask", "-", "--receipt", "r.json"], b"x");
+    assert!(ran.code == Some(2) && ran.err.contains("gives no receipt"), "{}", ran.err);
+    let ran = shell(&service, "openai").run(&["tokenize", "-m", "gpt-4.1", "x"]);
+    assert_ne!(ran.code, Some(0));
+    let ran = Shell::new().env("RECINTO_PROVIDER", "openai").run(&["ask", "-m", "gpt-4.1", "x"]);
+    assert!(ran.code == Some(4) && ran.err.contains("openai: no key is set"), "{}", ran.err);
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_answered() {
+    let service = Service::start(vec![Act::Hang(recording("chat-stream")[..2400].to_vec())]);
+    let shell = shell(&service, "openai");
+    let child = shell.command(&["ask", "¿Qué?", "--json"]).spawn().unwrap();
+    while service.seen().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    shell::kill(&child, "INT");
+    let ran = shell::finish(child);
+    let told = ran.json();
+    assert_eq!((ran.code, &told["finish"]), (Some(130), &json!("cancelled")), "{told}");
+    assert!(told["text"].as_str().unwrap().starts_with("¡Hola"), "{told}");
+}
+
+#[test]
+fn the_mock_answers_without_a_model() {
+    let run = || Shell::new().pipe(&["ask", "-", "--provider", "mock", "-q"], "¿Qué?".as_bytes());
+    let (first, second) = (run(), run());
+    assert_eq!((first.code, first.out()), (Some(0), second.out()), "{}", first.err);
+    assert_eq!(first.out().split_whitespace().count(), 6);
+    let ran = Shell::new().run(&["status", "--provider", "mock", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}

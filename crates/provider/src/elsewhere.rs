@@ -1,0 +1,259 @@
+//! The provider that is a service elsewhere: settings to a line, a turn to a request, and its
+//! answer checked against the shape that was asked for.
+
+use std::{fs, sync::OnceLock};
+
+use recinto_engine::{Piece, Scores, Stop};
+use recinto_grammar::Grammars;
+use recinto_remote::{
+    Address, Answer, Ask, Config, Finish as Ended, Key, Permit, Remote, Unsupported, Vendor, Wire,
+};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{
+    API_KEY, Abilities, Error, Finish, Identity, Kind, Likelihood, Made, Name, Provider, Reply,
+    Service, Settings, Sink, Source, Surroundings, Turn, env_file,
+    expected::Expected,
+    trusted::{self, Rules},
+};
+
+/// Largest file of certificates.
+const LARGEST: u64 = 8 << 20;
+
+/// A service elsewhere.
+pub struct Elsewhere {
+    name: Name,
+    remote: Remote,
+    grammars: OnceLock<Result<Grammars, Error>>,
+}
+
+impl Elsewhere {
+    /// Makes the line that `settings` name; nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// No model, no key, an address that cannot be used, a file that cannot be trusted or read.
+    pub fn open(settings: &Settings) -> Result<Elsewhere, Error> {
+        Elsewhere::open_in(settings, &Surroundings::now()?)
+    }
+
+    /// The same with the environment given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elsewhere::open`].
+    pub fn open_in(settings: &Settings, around: &Surroundings) -> Result<Elsewhere, Error> {
+        let name = settings.provider();
+        let vendor = vendor(name)?;
+        let model = settings.model()?.value.clone();
+        let mut config = Config::new(vendor, model);
+        let address = |what: &str, text: &str| Address::read(vendor.name, what, text);
+        if let Some(url) = &settings.base_url {
+            config.base_url = Some(address("`base_url`", &url.value)?);
+        }
+        if let Some(url) = &settings.proxy {
+            config.proxy = Some(address("`proxy`", &url.value)?);
+        }
+        let chosen = settings.wire.as_ref().map(|wire| wire.value);
+        config.wire = Wire::all().find(|wire| Some(wire.name()) == chosen);
+        if let Some(time) = &settings.silence {
+            config.silence = time.value;
+        }
+        if let Some(count) = &settings.retries {
+            config.retries = count.value;
+        }
+        config.stream = settings.stream.as_ref().is_none_or(|on| on.value);
+        if settings.unsupported.as_ref().is_some_and(|rule| rule.value == "error") {
+            config.unsupported = Unsupported::Error;
+        }
+        if let Some(file) = &settings.ca_file {
+            let path = around.here.join(&file.value);
+            let size = fs::metadata(&path).map_or(0, |meta| meta.len());
+            let read = (size <= LARGEST).then(|| fs::read(&path).ok()).flatten();
+            config.ca = Some(read.ok_or_else(|| {
+                let what = format!("{}: cannot read certificates from it", path.display());
+                Error::new(Kind::Setting, what).hint("`ca_file` names a file in PEM")
+            })?);
+        }
+        let key = key(settings, vendor, around)?;
+        config.key = key.map(|text| Key::new(vendor, &text)).transpose()?;
+        let remote = Remote::open(config)?;
+        Ok(Elsewhere { name, remote, grammars: OnceLock::new() })
+    }
+
+    /// The line.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Where the key comes from that `settings` lead to, in words; `None` where there is none.
+    pub fn key_place(settings: &Settings) -> Option<String> {
+        let vendor = vendor(settings.provider()).ok()?;
+        if let Some(file) = &settings.api_key_file {
+            return Some(format!("{} ({})", file.value.display(), file.source));
+        }
+        let (name, source) = chosen(settings, vendor)?;
+        Some(format!("{name} ({source})"))
+    }
+
+    /// Leave to send this turn to the host of the line. The one place where a policy says no.
+    fn leave(&self, _turn: &Turn) -> Result<Permit, Error> {
+        Ok(Permit::for_host(self.remote.host()))
+    }
+
+    fn grammars(&self) -> Result<&Grammars, Error> {
+        let made = self.grammars.get_or_init(|| Ok(Grammars::bytes()?));
+        made.as_ref().map_err(Error::clone)
+    }
+}
+
+fn vendor(name: Name) -> Result<&'static Vendor, Error> {
+    Vendor::from_name(name.name()).ok_or_else(|| {
+        Error::new(Kind::UnknownProvider, format!("provider `{name}` answers from nowhere else"))
+    })
+}
+
+/// The secret that is used with `vendor`, and where it is: the one that was set for this program,
+/// or the vendor's own where the service is the vendor's own. Nobody else's.
+fn chosen<'a>(settings: &'a Settings, vendor: &Vendor) -> Option<(&'static str, &'a Source)> {
+    let at = |name: &str| settings.secrets.iter().find(|row| row.0 == name);
+    let own = match (&settings.base_url, vendor.base_url) {
+        (None, _) => true,
+        (Some(set), Some(own)) => {
+            let host = |url: &str| {
+                Address::read(vendor.name, "", url).ok().map(|address| address.host().to_owned())
+            };
+            host(&set.value) == host(own)
+        }
+        (Some(_), None) => false,
+    };
+    let of_vendor = || vendor.key.filter(|_| own).and_then(at);
+    at(API_KEY).or_else(of_vendor).map(|(name, source)| (*name, source))
+}
+
+/// The key itself, read when it is needed and kept by nobody else.
+fn key(
+    settings: &Settings,
+    vendor: &Vendor,
+    around: &Surroundings,
+) -> Result<Option<Zeroizing<String>>, Error> {
+    if let Some(file) = &settings.api_key_file {
+        let path = around.here.join(&file.value);
+        let ignore = "`api_key_file` names a file that holds the key and nothing else";
+        // Files of a container's secrets are often root's.
+        let rules = Rules { kind: Kind::Setting, must: true, root_too: true, ignore };
+        return trusted::read(&path, &rules);
+    }
+    let Some((name, source)) = chosen(settings, vendor) else { return Ok(None) };
+    match source {
+        Source::EnvFile { path, .. } => env_file::secret(path, name),
+        _ => {
+            let value = around.variable(name).map(|value| value.to_str().map(str::to_owned));
+            match value {
+                Some(Some(text)) => Ok(Some(Zeroizing::new(text))),
+                Some(None) => Err(Error::new(Kind::Setting, format!("{name} is not UTF-8"))),
+                None => Ok(None),
+            }
+        }
+    }
+}
+
+impl Provider for Elsewhere {
+    fn identity(&self) -> Identity {
+        Identity {
+            provider: self.name,
+            model: self.remote.config().model.clone(),
+            path: None,
+            host: Some(self.remote.host().to_owned()),
+            warnings: self.remote.warnings(),
+        }
+    }
+
+    fn abilities(&self) -> Abilities {
+        let logprobs = self.remote.wire() != Wire::Messages;
+        Abilities { schemas: true, grammars: true, scores: false, logprobs, tools: true }
+    }
+
+    fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
+        let expected = match &turn.shape {
+            Some(shape) => Some(Expected::new(shape, self.grammars()?)?),
+            None => None,
+        };
+        let permit = self.leave(turn)?;
+        let form = expected.as_ref().map(Expected::form);
+        let ask = Ask { request: &turn.request, form };
+        let Some(expected) = &expected else {
+            return Ok(reply(self.remote.ask(&ask, &permit, stop, sink)?, None));
+        };
+        // Nothing of an answer is shown before it is known to be one.
+        let answer = self.remote.ask(&ask, &permit, stop, &mut |piece| match piece {
+            Piece::Reasoning(_) => sink(piece),
+            Piece::Text(_) => std::ops::ControlFlow::Continue(()),
+        })?;
+        let mut reply = reply(answer, Some(false));
+        if reply.finish == Finish::Calls {
+            return Ok(reply);
+        }
+        let cut = matches!(reply.finish, Finish::Length | Finish::Cancelled | Finish::Deadline)
+            || matches!(reply.finish, Finish::Stop(_));
+        let checked =
+            expected.check(&reply.text, cut).map_err(|error| error.of(self.name.name()))?;
+        reply.text.zeroize();
+        reply.text = checked.text;
+        reply.complete = Some(checked.complete);
+        if !reply.text.is_empty() {
+            // The reply is whole already: who says stop now changes nothing.
+            let _ = sink(Piece::Text(&reply.text));
+        }
+        Ok(reply)
+    }
+
+    fn score(&self, _: &Turn, _: &[String], _: &Stop) -> Result<Scores, Error> {
+        let what = format!("{}: no service tells how likely whole labels are", self.name);
+        Err(Error::new(Kind::Unable, what)
+            .hint("provider `local` does; elsewhere an answer can be one of the labels"))
+    }
+}
+
+fn reply(mut answer: Answer, complete: Option<bool>) -> Reply {
+    use std::mem::take;
+    let facts = take(&mut answer.facts);
+    let tokens = take(&mut answer.tokens);
+    Reply {
+        text: take(&mut answer.text),
+        reasoning: take(&mut answer.reasoning),
+        calls: take(&mut answer.calls),
+        finish: match answer.finish {
+            Ended::Length => Finish::Length,
+            Ended::Stop(at) => Finish::Stop(at),
+            Ended::Calls => Finish::Calls,
+            Ended::Cancelled => Finish::Cancelled,
+            Ended::Deadline => Finish::Deadline,
+            _ => Finish::End,
+        },
+        usage: answer.usage,
+        options: take(&mut answer.options),
+        logprobs: tokens
+            .into_iter()
+            .map(|token| {
+                let top = token.top.into_iter().map(|(text, p)| Likelihood::of_text(text, p));
+                let top = Some(top.collect());
+                Likelihood { top, ..Likelihood::of_text(token.text, token.logprob) }
+            })
+            .collect(),
+        complete,
+        notes: take(&mut answer.notes),
+        made: Made::Service(Box::new(Service {
+            host: facts.host,
+            wire: facts.wire.to_owned(),
+            model: facts.model,
+            id: facts.id,
+            request_id: facts.request_id,
+            fingerprint: facts.fingerprint,
+            requests: facts.requests,
+            not_sent: facts.not_sent,
+            first: facts.first,
+            whole: Some(facts.whole),
+        })),
+    }
+}
