@@ -9,7 +9,9 @@ use shell::Shell;
 
 /// A shell whose settings lead to `service`, with keys and proxies around that must not be used.
 fn shell(service: &Service, provider: &str) -> Shell {
-    Shell::new()
+    let shell = Shell::new();
+    shell.write("recinto.toml", &service.policy(provider));
+    shell
         .env("RECINTO_PROVIDER", provider)
         .env("RECINTO_MODEL", "gpt-4.1")
         .env("RECINTO_BASE_URL", &service.base_url())

@@ -1,12 +1,15 @@
 //! The provider that is a service elsewhere: settings to a line, a turn to a request, and its
 //! answer checked against the shape that was asked for.
 
-use std::{fs, sync::OnceLock};
+use std::{fs, sync::OnceLock, time::Instant};
 
 use recinto_engine::{Piece, Scores, Stop};
 use recinto_grammar::Grammars;
+use recinto_policy::{
+    Budget, Destination, EgressLog, Labels, Pass, Reservation, Usage as Spent, Wall,
+};
 use recinto_remote::{
-    Address, Answer, Ask, Config, Finish as Ended, Key, Permit, Remote, Unsupported, Vendor, Wire,
+    Address, Answer, Ask, Config, Finish as Ended, Key, Remote, Unsupported, Vendor, Wire,
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -14,6 +17,7 @@ use crate::{
     API_KEY, Abilities, Error, Finish, Identity, Kind, Likelihood, Made, Name, Provider, Reply,
     Service, Settings, Sink, Source, Surroundings, Turn, env_file,
     expected::Expected,
+    policies,
     trusted::{self, Rules},
 };
 
@@ -24,6 +28,10 @@ const LARGEST: u64 = 8 << 20;
 pub struct Elsewhere {
     name: Name,
     remote: Remote,
+    to: Destination,
+    wall: Wall,
+    log: EgressLog,
+    budget: Budget,
     grammars: OnceLock<Result<Grammars, Error>>,
 }
 
@@ -78,7 +86,11 @@ impl Elsewhere {
         let key = key(settings, vendor, around)?;
         config.key = key.map(|text| Key::new(vendor, &text)).transpose()?;
         let remote = Remote::open(config)?;
-        Ok(Elsewhere { name, remote, grammars: OnceLock::new() })
+        let to = remote.destination()?;
+        let wall = policies::wall(settings, around)?;
+        let log = policies::egress_log(settings, around, &wall)?;
+        let budget = policies::budget(settings, &wall)?;
+        Ok(Elsewhere { name, remote, to, wall, log, budget, grammars: OnceLock::new() })
     }
 
     /// The line.
@@ -96,9 +108,47 @@ impl Elsewhere {
         Some(format!("{name} ({source})"))
     }
 
-    /// Leave to send this turn to the host of the line. The one place where a policy says no.
-    fn leave(&self, _turn: &Turn) -> Result<Permit, Error> {
-        Ok(Permit::for_host(self.remote.host()))
+    /// Leave to send this turn, tries included. The one place where a policy says no.
+    fn leave(&self, turn: &Turn) -> Result<Pass<'_>, Error> {
+        let labels = Labels::new(&turn.labels)?;
+        Ok(Pass::new(&self.wall, &self.log, &self.to, &labels)?)
+    }
+
+    /// What this turn could use at the most, taken out of the budget.
+    fn reserve(&self, turn: &Turn) -> Result<Reservation<'_>, Error> {
+        let request = &turn.request;
+        let said = request.messages.iter().map(|message| message.content.len()).sum::<usize>();
+        let tools = request.tools.iter().map(|tool| tool.to_string().len()).sum::<usize>();
+        let estimate = Spent {
+            // No vocabulary makes more tokens of a text than it has bytes; the frame is small.
+            input: (said + tools + 64 * (request.messages.len() + 1)) as u64,
+            output: request.options.max_tokens as u64,
+            time: request.options.deadline.unwrap_or(self.remote.config().silence),
+        };
+        let model = &self.remote.config().model;
+        Ok(self.budget.reserve("", self.name.name(), model, &estimate)?)
+    }
+
+    /// Asks within the policy and the budget.
+    fn ask(
+        &self,
+        turn: &Turn,
+        form: Option<&serde_json::Value>,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Answer, Error> {
+        let pass = self.leave(turn)?;
+        let reserved = self.reserve(turn)?;
+        let begun = Instant::now();
+        let answer = self.remote.ask(&Ask { request: &turn.request, form }, &pass, stop, sink);
+        // Of a failure nobody knows what it used: the estimate stays taken.
+        let answer = answer?;
+        reserved.settle(&Spent {
+            input: answer.usage.prompt_tokens as u64,
+            output: answer.usage.output_tokens as u64,
+            time: begun.elapsed(),
+        });
+        Ok(answer)
     }
 
     fn grammars(&self) -> Result<&Grammars, Error> {
@@ -179,14 +229,12 @@ impl Provider for Elsewhere {
             Some(shape) => Some(Expected::new(shape, self.grammars()?)?),
             None => None,
         };
-        let permit = self.leave(turn)?;
         let form = expected.as_ref().map(Expected::form);
-        let ask = Ask { request: &turn.request, form };
         let Some(expected) = &expected else {
-            return Ok(reply(self.remote.ask(&ask, &permit, stop, sink)?, None));
+            return Ok(reply(self.ask(turn, form, stop, sink)?, None));
         };
         // Nothing of an answer is shown before it is known to be one.
-        let answer = self.remote.ask(&ask, &permit, stop, &mut |piece| match piece {
+        let answer = self.ask(turn, form, stop, &mut |piece| match piece {
             Piece::Reasoning(_) => sink(piece),
             Piece::Text(_) => std::ops::ControlFlow::Continue(()),
         })?;

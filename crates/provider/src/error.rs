@@ -174,6 +174,7 @@ impl From<recinto_remote::Error> for Error {
             Remote::Deadline => Kind::Deadline,
             Remote::InvalidOutput => Kind::InvalidOutput,
             Remote::Unable => Kind::Unable,
+            Remote::Policy(kind) => Kind::Outside(kind),
             _ => Kind::Unavailable,
         };
         Error::new(kind, error.to_string())

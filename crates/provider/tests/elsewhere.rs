@@ -49,7 +49,11 @@ impl Place {
 
 /// The settings for a service on loopback.
 fn at(service: &Service, provider: &str) -> Place {
-    Place::new()
+    let place = Place::new();
+    let state = place.dir.path().display().to_string();
+    place
+        .file("recinto.toml", &service.policy(provider))
+        .variable("XDG_STATE_HOME", &state)
         .variable("RECINTO_PROVIDER", provider)
         .variable("RECINTO_MODEL", "gpt-4.1")
         .variable("RECINTO_BASE_URL", &service.base_url())

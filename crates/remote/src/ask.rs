@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use recinto_engine::{Role, Sink, Stop};
+use recinto_policy::{Destination, Pass};
 use reqwest::{
     Method, Request,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -17,7 +19,6 @@ use crate::{
     draft::{Draft, Fault, Told},
     error::{Error, Kind, is_plain},
     net::{self, Exchange, Net, News, Quiet, Trouble},
-    permit::Permit,
     plan::{self, Ask, Plan},
     roots, sorted,
     sse::Events,
@@ -147,18 +148,30 @@ impl Remote {
         plain.into_iter().collect()
     }
 
-    /// Sends one request and reads its answer; `sink` sees each piece as it comes and may say stop.
-    ///
-    /// A request that failed before anything of its answer came is sent again, where nothing was
-    /// sent or the service says that it did not work on it, as often as the settings say.
+    /// Where requests go, as policies name it.
     ///
     /// # Errors
     ///
-    /// When there is no answer. One that was stopped after it began is one; see its finish.
+    /// An address that no policy could name.
+    pub fn destination(&self) -> Result<Destination, Error> {
+        let (name, model) = (self.config.vendor.name, &self.config.model);
+        let set = self.config.base_url.as_ref().map(|address| address.url().as_str());
+        Destination::new(name, set, model).map_err(|error| Error::of_policy(name, &error))
+    }
+
+    /// Sends one request and reads its answer; `sink` sees each piece as it comes and may say stop.
+    ///
+    /// A request that failed before anything of its answer came is sent again, where nothing was
+    /// sent or the service says that it did not work on it, as often as the settings say. Each time
+    /// `pass` is asked again, and writes it down before a byte leaves.
+    ///
+    /// # Errors
+    ///
+    /// A policy that does not let it leave; and when there is no answer. One that was stopped after it began is one; see its finish.
     pub fn ask(
         &self,
         ask: &Ask<'_>,
-        permit: &Permit,
+        pass: &Pass<'_>,
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Answer, Error> {
@@ -179,7 +192,7 @@ impl Remote {
                 other_limit,
             };
             requests += 1;
-            match self.send(&plan, permit, stop, &mut *sink) {
+            match self.send(&plan, pass, stop, &mut *sink) {
                 Sent::Done(mut answer) => {
                     let none = plan::without_effect(options, self.wire);
                     answer.notes.extend(none.iter().map(|key| {
@@ -280,7 +293,8 @@ impl Remote {
             .hint("`silence` says how long is waited; what was sent may have been worked on")
     }
 
-    fn request(&self, plan: &Plan<'_>) -> Option<Request> {
+    /// The request, and its body once more.
+    fn request(&self, plan: &Plan<'_>) -> Option<(Request, Bytes)> {
         let row = self.wire.row();
         let body = Wiped((row.body)(plan));
         let mut request = Request::new(Method::POST, self.address.join(row.path));
@@ -294,18 +308,27 @@ impl Remote {
         if let Some(key) = &self.config.key {
             headers.insert(HeaderName::from_static(row.key.0), key.header(row.key.1)?);
         }
-        *request.body_mut() = Some(wipe::bytes(&body)?.into());
-        Some(request)
+        let body: Bytes = wipe::bytes(&body)?;
+        *request.body_mut() = Some(body.clone().into());
+        Some((request, body))
     }
 
     /// Sends once.
-    fn send(&self, plan: &Plan<'_>, permit: &Permit, stop: &Stop, sink: &mut Sink<'_>) -> Sent {
+    fn send(&self, plan: &Plan<'_>, pass: &Pass<'_>, stop: &Stop, sink: &mut Sink<'_>) -> Sent {
         let name = self.config.vendor.name;
-        let Some(request) = self.request(plan) else {
+        let Some((request, body)) = self.request(plan) else {
             return Sent::failed(Error::new(name, Kind::Request, "the request cannot be written"));
         };
         let begun = Instant::now();
-        let Some(exchange) = self.net.send(request, permit) else {
+        let cleared = pass.clear(&body).and_then(|cleared| {
+            cleared.check_url(request.url().as_str())?;
+            Ok(cleared)
+        });
+        let cleared = match cleared {
+            Ok(cleared) => cleared,
+            Err(error) => return Sent::failed(Error::of_policy(name, &error)),
+        };
+        let Some(exchange) = self.net.send(request, cleared) else {
             let what = format!("there is no leave to send to {}", self.host());
             return Sent::failed(Error::new(name, Kind::Request, what));
         };

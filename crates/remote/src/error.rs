@@ -20,6 +20,8 @@ pub enum Kind {
     Overflow,
     /// The model or the service will not answer this content.
     Refused,
+    /// A policy does not let the request leave, or its log cannot be written.
+    Policy(recinto_policy::Kind),
     /// Nobody was reached, the service failed, or its answer broke off or cannot be read.
     Unavailable,
     /// The account's money or quota is used up.
@@ -51,6 +53,15 @@ pub struct Error {
 impl Error {
     pub(crate) fn new(provider: &'static str, kind: Kind, what: impl Into<String>) -> Error {
         Error { kind, provider, what: what.into(), hint: None, details: Vec::new() }
+    }
+
+    /// What the policy says, in the words of its own.
+    pub(crate) fn of_policy(provider: &'static str, error: &recinto_policy::Error) -> Error {
+        let told = Error::new(provider, Kind::Policy(error.kind()), error.what());
+        match error.what_to_do() {
+            Some(hint) => told.hint(hint),
+            None => told,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Error {

@@ -2,7 +2,7 @@
 //! blocks, can be stopped, and sends to one host only.
 //!
 //! [`Remote::open`] checks the settings and sends nothing; [`Remote::ask`] sends one request with a
-//! [`Permit`]. Redirects are not followed, and no variable of the environment is looked at: a key,
+//! [`recinto_policy::Pass`]. Redirects are not followed, and no variable of the environment is looked at: a key,
 //! a proxy or a list of certificates is a value that the caller gives.
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,6 @@ mod draft;
 mod error;
 mod key;
 mod net;
-mod permit;
 mod plan;
 mod roots;
 mod schema;
@@ -30,7 +29,6 @@ pub use ask::Remote;
 pub use config::{Config, SILENCE, Unsupported};
 pub use error::{Error, Kind};
 pub use key::Key;
-pub use permit::Permit;
 pub use plan::Ask;
 pub use schema::{Invalid, Schema};
 pub use vendor::{VENDORS, Vendor};

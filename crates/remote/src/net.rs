@@ -22,8 +22,8 @@ use recinto_engine::{Stop, VERSION};
 use crate::{
     address::Address,
     error::{Error, Kind},
-    permit::Permit,
 };
+use recinto_policy::Cleared;
 
 /// How often a wait looks up.
 const STEP: Duration = Duration::from_millis(20);
@@ -126,15 +126,16 @@ impl Net {
         Ok(Net { host: address.host().to_owned(), client, runtime: handle, _alive: alive })
     }
 
-    /// Sends `request`, with leave for the host that it goes to.
-    pub fn send(&self, request: Request, permit: &Permit) -> Option<Exchange> {
+    /// Sends `request`, which is cleared, to the host of this line and to no other.
+    pub fn send(&self, request: Request, cleared: Cleared<'_>) -> Option<Exchange> {
         let url = request.url();
         let host = match (url.host_str(), url.port()) {
             (Some(name), Some(port)) => format!("{name}:{port}"),
             (Some(name), None) => name.to_owned(),
             (None, _) => return None,
         };
-        if host != self.host || !permit.allows(&host) {
+        let sent = request.body().and_then(reqwest::Body::as_bytes);
+        if host != self.host || sent != Some(cleared.body()) {
             return None;
         }
         let (sender, news) = mpsc::channel();

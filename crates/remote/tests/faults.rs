@@ -11,9 +11,7 @@ use std::{
 
 use common::{ask, config, request};
 use recinto_engine::{Message, Piece, Request, Role, Stop};
-use recinto_remote::{
-    Address, Ask, Config, Error, Finish, Key, Kind, Permit, Remote, Vendor, Wire,
-};
+use recinto_remote::{Address, Ask, Config, Error, Finish, Key, Kind, Remote, Vendor, Wire};
 use recinto_testkit::service::{Act, Service, recording};
 
 const CHAT: Wire = Wire::Chat;
@@ -207,7 +205,7 @@ fn stopping() {
         for by_flag in [true, false] {
             let service = Service::start(vec![act.clone()]);
             let remote = Remote::open(config(&service, CHAT)).unwrap();
-            let permit = Permit::for_host(remote.host());
+            let leave = Leave::to(&remote);
             let flag = Arc::new(AtomicBool::new(false));
             let mut request = Request::user("¿Qué?");
             if by_flag {
@@ -222,7 +220,7 @@ fn stopping() {
             let started = Instant::now();
             let ask = Ask { request: &request, form: None };
             let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
-            let answer = remote.ask(&ask, &permit, &Stop::new(flag, None), &mut sink);
+            let answer = remote.ask(&ask, &leave.pass(), &Stop::new(flag, None), &mut sink);
             assert!(started.elapsed() < Duration::from_secs(10), "{name}");
             let (kind, finish) = match by_flag {
                 true => (Kind::Cancelled, Finish::Cancelled),

@@ -6,7 +6,7 @@ use std::{ops::ControlFlow, path::Path};
 
 use common::{ask, ask_form, config, request, wire};
 use recinto_engine::{Message, Options, Request, Role, Stop, ToolCall};
-use recinto_remote::{Answer, Ask, Finish, Permit, Remote, Unsupported, Wire};
+use recinto_remote::{Answer, Ask, Finish, Remote, Unsupported, Wire};
 use recinto_testkit::service::{Act, Service, recording};
 use serde_json::{Value, json};
 
@@ -273,12 +273,12 @@ fn a_sink_can_say_stop() {
     for (wire, name) in [(Wire::Chat, "chat-stream"), (Wire::Messages, "messages-stream")] {
         let service = Service::of(&[name]);
         let remote = Remote::open(config(&service, wire)).unwrap();
-        let permit = Permit::for_host(remote.host());
+        let leave = Leave::to(&remote);
         let request = Request::user("¿Qué?");
         let ask = Ask { request: &request, form: None };
         let mut count = 0;
         let answer = remote
-            .ask(&ask, &permit, &Stop::never(), &mut |_| {
+            .ask(&ask, &leave.pass(), &Stop::never(), &mut |_| {
                 count += 1;
                 ControlFlow::Break(())
             })
@@ -293,11 +293,11 @@ fn nothing_goes_out_without_leave() {
     let remote = Remote::open(config(&service, Wire::Chat)).unwrap();
     let request = Request::user("¿Qué?");
     let ask = Ask { request: &request, form: None };
-    for host in ["api.openai.com", "127.0.0.1", ""] {
-        let permit = Permit::for_host(host);
+    for url in [None, Some("http://127.0.0.1:1/v1"), Some("https://127.0.0.1/v1")] {
+        let leave = Leave::for_place(Destination::new("openai", url, "gpt-4.1").unwrap());
         let mut sink = |_: recinto_engine::Piece<'_>| ControlFlow::Continue(());
-        let error = remote.ask(&ask, &permit, &Stop::never(), &mut sink).err().unwrap();
-        assert!(error.to_string().contains("no leave to send"), "{error}");
+        let error = remote.ask(&ask, &leave.pass(), &Stop::never(), &mut sink).err().unwrap();
+        assert!(error.to_string().contains("the permit is for"), "{error}");
     }
     assert!(service.seen().is_empty());
 }
@@ -311,9 +311,9 @@ fn several_threads_ask_one_line() {
             scope.spawn(|| {
                 let request = Request::user("¿Qué?");
                 let ask = Ask { request: &request, form: None };
-                let permit = Permit::for_host(remote.host());
+                let leave = Leave::to(&remote);
                 let mut sink = |_: recinto_engine::Piece<'_>| ControlFlow::Continue(());
-                let answer = remote.ask(&ask, &permit, &Stop::never(), &mut sink).unwrap();
+                let answer = remote.ask(&ask, &leave.pass(), &Stop::never(), &mut sink).unwrap();
                 assert!(answer.text.starts_with("¡Hola"));
             });
         }

@@ -94,6 +94,15 @@ impl Service {
         self.address.to_string()
     }
 
+    /// A table of a `recinto.toml` that lets what nobody labelled leave to it, as `provider`.
+    pub fn policy(&self, provider: &str) -> String {
+        let host = self.host();
+        format!(
+            "[[policy.allow]]\nprovider = \"{provider}\"\nhost = \"{host}\"\n\
+             labels = [\"unlabelled\"]\n"
+        )
+    }
+
     /// What was asked so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no thread failed").clone()

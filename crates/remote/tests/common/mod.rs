@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 
 use recinto_engine::{Piece, Request, Stop};
-use recinto_remote::{Address, Answer, Ask, Config, Error, Key, Permit, Remote, Vendor, Wire};
+use recinto_policy::{Destination, EgressLog, Labels, Pass, Policy, Wall};
+use recinto_remote::{Address, Answer, Ask, Config, Error, Key, Remote, Vendor, Wire};
 use recinto_testkit::service::Service;
 use serde_json::{Value, json};
 
@@ -37,14 +38,49 @@ pub fn ask_form(
 ) -> (Result<Answer, Error>, String) {
     let remote = Remote::open(config).unwrap_or_else(|e| panic!("{e}"));
     let mut pieces = String::new();
-    let permit = Permit::for_host(remote.host());
-    let answer = remote.ask(&Ask { request, form }, &permit, &Stop::never(), &mut |piece| {
+    let leave = Leave::to(&remote);
+    let answer = remote.ask(&Ask { request, form }, &leave.pass(), &Stop::never(), &mut |piece| {
         if let Piece::Text(text) = piece {
             pieces.push_str(text);
         }
         ControlFlow::Continue(())
     });
     (answer, pieces)
+}
+
+/// Leave for what nobody labelled, to one place; its sends stand in a log of its own.
+pub struct Leave {
+    wall: Wall,
+    log: EgressLog,
+    to: Destination,
+    pub dir: tempfile::TempDir,
+}
+
+impl Leave {
+    /// Leave for the place that `remote` goes to.
+    pub fn to(remote: &Remote) -> Leave {
+        Leave::for_place(remote.destination().unwrap())
+    }
+
+    pub fn for_place(to: Destination) -> Leave {
+        let (provider, host) = (to.provider(), to.host());
+        let row = format!(
+            "[[allow]]\nprovider = \"{provider}\"\nhost = \"{host}\"\nlabels = [\"unlabelled\"]\n"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let policy = Policy::parse(&dir.path().join("policy.toml"), &row).unwrap();
+        let log = EgressLog::new(dir.path().join("egress.jsonl"), None, false);
+        Leave { wall: Wall::new([policy]), log, to, dir }
+    }
+
+    pub fn pass(&self) -> Pass<'_> {
+        Pass::new(&self.wall, &self.log, &self.to, &Labels::default()).unwrap()
+    }
+
+    /// Lines of the log.
+    pub fn sends(&self) -> usize {
+        std::fs::read_to_string(self.log.path()).map_or(0, |text| text.lines().count())
+    }
 }
 
 /// A conversation with instructions and the two tools of the recordings.
