@@ -350,10 +350,27 @@ impl<'a> Binder<'a> {
     fn attend_both(&mut self, given: &Given<'a>) -> Result<Bound> {
         let Heads { q, k, v, heads, kv_heads, key_dim, value_dim, scale } = self.heads(given)?;
         let reach = self.whole(given, "reach")?.filter(|reach| *reach != 0);
+        let together = Self::word(given, "parts") == "together";
+        if together && reach.is_some() {
+            let what = "parts together and a reach, which is measured in positions of parts";
+            return Err(self.error(Kind::Value, given.span("parts"), what));
+        }
         self.whole = true;
         let [q, k, v] = [q, k, v].map(Slot);
         let out = OUT;
-        let op = Op::AttendBoth { out, q, k, v, heads, kv_heads, key_dim, value_dim, reach, scale };
+        let op = Op::AttendBoth {
+            out,
+            q,
+            k,
+            v,
+            heads,
+            kv_heads,
+            key_dim,
+            value_dim,
+            reach,
+            together,
+            scale,
+        };
         Ok(Bound::New(op, heads * value_dim))
     }
 

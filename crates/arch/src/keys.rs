@@ -215,7 +215,7 @@ pub(crate) fn sane(metadata: Metadata, prefix: &str) -> Result<usize, Error> {
         return Err(Error::new(Kind::Value, what));
     }
     let of_part = |part: &&str| whole(&format!("{part}num_hidden_layers"));
-    match whole("block_count").or_else(|| PARTS.iter().find_map(|part| of_part(part))) {
+    match whole("block_count").or_else(|| PARTS.iter().find_map(of_part)) {
         Some(layers @ 1..=MAX_LAYERS) => Ok(layers as usize),
         Some(layers) => {
             let what = format!("{layers} layers; 1 to {MAX_LAYERS} are possible");
@@ -232,5 +232,5 @@ pub(crate) fn sane(metadata: Metadata, prefix: &str) -> Result<usize, Error> {
 pub(crate) fn context(metadata: Metadata, prefix: &str) -> Option<u64> {
     let whole = |name: &str| metadata.get(&format!("{prefix}{name}")).and_then(Value::as_u64);
     let of_part = |part: &&str| whole(&format!("{part}max_position_embeddings"));
-    whole("context_length").or_else(|| PARTS.iter().find_map(|part| of_part(part)))
+    whole("context_length").or_else(|| PARTS.iter().find_map(of_part))
 }

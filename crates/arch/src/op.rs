@@ -147,9 +147,11 @@ pub(crate) const TABLE: &[Row] = &[
             need("kv_heads", Takable::Whole),
             may("reach", Takable::Whole),
             may("scale", Takable::Number),
+            may("parts", Takable::Word(&["apart", "together"])),
         ],
         about: "attention of q to the k and v of the whole text, on both sides; reach 0 sees all, \
-                else those at most so many positions away",
+                else those at most so many positions away; parts that a caller keeps apart see \
+                each other only if `together`, which has no reach",
         action: Action::AttendBoth,
     },
     Row {

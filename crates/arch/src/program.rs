@@ -237,6 +237,8 @@ pub enum Op {
         value_dim: usize,
         /// How far a query sees to each side; `None` sees all.
         reach: Option<usize>,
+        /// Whether parts that the caller keeps apart see each other here; then there is no reach.
+        together: bool,
         /// Multiplies the dot products.
         scale: f32,
     },

@@ -43,7 +43,14 @@ fn a_checkpoint_is_bound() {
 #[test]
 fn what_is_refused() {
     let last = "hidden = scale x by=1";
-    let cases: [(&str, &str, &str, Kind, &str); 13] = [
+    let cases: [(&str, &str, &str, Kind, &str); 14] = [
+        (
+            "parts together and a reach",
+            "kv_heads=heads",
+            "kv_heads=heads reach=3 parts=together",
+            Kind::Value,
+            "and a reach",
+        ),
         ("rows of two kinds", last, "y = rows x\nhidden = add x y", Kind::Shape, "chosen rows"),
         ("chosen twice", last, "y = rows x\nhidden = rows y", Kind::Shape, "chosen before"),
         (

@@ -452,9 +452,7 @@ fn slots_hold_what_is_read() {
                     (vec![(*a, *width), (*b, *width)], *width)
                 }
                 Op::Gated { g, u, width, .. } => (vec![(*g, *width), (*u, *width)], *width),
-                Op::AttendBoth { .. } | Op::Slice { .. } | Op::Rows { .. } => {
-                    panic!("{arch} {at}: a step of encoders")
-                }
+                other => panic!("{arch} {at}: {other:?} in a model that writes"),
             };
             for (slot, width) in reads {
                 assert_eq!(written[slot.0], Some(width), "{arch} {at}: {:?}", instruction.op);

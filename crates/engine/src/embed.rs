@@ -230,7 +230,7 @@ mod tests {
             ("cls", Pooling::Cls, false, [3.0, 4.0]),
             ("last", Pooling::Last, false, [2.0, 2.0]),
             ("cls, of length 1", Pooling::Cls, true, [0.6, 0.8]),
-            ("mean, of length 1", Pooling::Mean, true, [0.707_106_8, 0.707_106_8]),
+            ("mean, of length 1", Pooling::Mean, true, [std::f32::consts::FRAC_1_SQRT_2; 2]),
         ];
         for (name, pooling, normalize, want) in cases {
             assert_eq!(vector(&rows, 2, Shape { pooling, normalize }), want, "{name}");

@@ -19,6 +19,9 @@ use crate::{
 /// Tokens that are computed together, unless one text alone has more.
 const PASS: usize = 2048;
 
+/// What is shown the results of [`Encoder::trace`]: the line of the arch file, the layer, values.
+pub type See<'a> = dyn FnMut(u32, Option<u32>, &[f32]) + 'a;
+
 /// An opened encoder: immutable, shareable, cheap to clone.
 ///
 /// It opens GGUF files and checkpoints whose arch file reads texts as a whole. Numbers are those of
@@ -146,12 +149,7 @@ impl Encoder {
     /// # Errors
     ///
     /// As [`Encoder::read`].
-    pub fn trace(
-        &self,
-        text: Text<'_>,
-        stop: &Stop,
-        see: &mut dyn FnMut(u32, Option<u32>, &[f32]),
-    ) -> Result<(), Error> {
+    pub fn trace(&self, text: Text<'_>, stop: &Stop, see: &mut See<'_>) -> Result<(), Error> {
         guarded(|| {
             let bound = &self.0.0.bound;
             text.admit(bound)?;

@@ -44,7 +44,7 @@ pub use constraint::{Constraint, Follow, Mask};
 pub use cost::Cost;
 pub use digest::Digests;
 pub use embed::{Embedding, Pooling, Shape};
-pub use encoder::Encoder;
+pub use encoder::{Encoder, See};
 pub use error::{Error, Kind};
 pub use likelihood::{Alternative, TokenScore};
 pub use mark::Mark;

@@ -226,8 +226,19 @@ impl Bound {
         buffers: &mut Buffers,
         stop: &Stop,
     ) -> Result<(), Halt> {
-        let Op::AttendBoth { out, q, k, v, heads, kv_heads, key_dim, value_dim, reach, scale } =
-            instruction.op
+        let Op::AttendBoth {
+            out,
+            q,
+            k,
+            v,
+            heads,
+            kv_heads,
+            key_dim,
+            value_dim,
+            reach,
+            together,
+            scale,
+        } = instruction.op
         else {
             return Ok(());
         };
@@ -235,7 +246,7 @@ impl Bound {
         let texts = hand.texts.iter().map(|text| recinto_kernels::Text {
             n: text.ids.len(),
             queries: choose.then_some(text.rows),
-            places: text.places,
+            places: text.places.filter(|_| !together),
         });
         let texts: Vec<recinto_kernels::Text<'_>> = texts.collect();
         let rows = if choose { hand.asked.len() } else { hand.n() };
