@@ -136,8 +136,8 @@ def report(args):
         if table.rows:
             tables[name] = {int(row["row"]): row for row in table.rows}
     print("| engine | rows | one of the labels | right | accuracy |\n|---|---|---|---|---|")
+    intents = {row["intent"] for table in tables.values() for row in table.values()}
     for name, table in tables.items():
-        intents = {row["intent"] for row in table.values()}
         one = sum(row["label"] in intents for row in table.values())
         right = sum(row["label"] == row["intent"] for row in table.values())
         print(f"| {name} | {len(table)} | {one} | {right} | {100 * right / len(table):.1f} % |")
@@ -149,8 +149,10 @@ def report(args):
             pair = [(tables[name][at], tables[other][at]) for at in both]
             same = sum(a["label"] == b["label"] for a, b in pair)
             tokens = sum(a["prompt_tokens"] == b["prompt_tokens"] for a, b in pair)
-            print(f"\n{name} and {other}: {same} of {len(both)} labels are the same,", end=" ")
-            print(f"{tokens} prompts have as many tokens.")
+            ours = sum(a["label"] == a["intent"] for a, _ in pair)
+            theirs = sum(b["label"] == b["intent"] for _, b in pair)
+            print(f"\n{name} and {other}, on {len(both)} rows: {ours} and {theirs} right,", end=" ")
+            print(f"{same} labels the same, {tokens} prompts of as many tokens.")
 
 
 def main():

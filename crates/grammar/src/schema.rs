@@ -268,7 +268,10 @@ impl Reader {
                 (Some(said), None) => Some(said),
                 (None, own) => own.map(|own| own as f64),
             };
-            out.extend(bound.map(|bound| (word, numbers::written(bound))));
+            if let Some(bound) = bound {
+                self.numbers.bound(word, bound);
+                out.push((word, numbers::written(bound)));
+            }
         }
         Ok(out)
     }

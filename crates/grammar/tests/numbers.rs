@@ -148,6 +148,8 @@ fn numbers_that_arithmetic_would_bend_are_refused() {
         ("enum", json!({"enum": [1, [1e300]]})),
         ("minimum", json!({"minimum": 9_007_199_254_740_993u64})),
         ("maximum", json!({"maximum": 1e-30})),
+        ("exclusiveMinimum", json!({"exclusiveMinimum": 0, "maximum": 0.5})),
+        ("exclusiveMaximum", json!({"allOf": [{"minimum": -1.5}, {"exclusiveMaximum": -1}]})),
         ("multipleOf", json!({"multipleOf": 0.000001})),
         ("multipleOf", json!({"multipleOf": 100_000})),
         ("multipleOf", json!({"allOf": [{"multipleOf": 65_521}, {"multipleOf": 65_519}]})),

@@ -21,7 +21,7 @@ pub struct Incomplete {
     /// Why it ended.
     pub finish: Finish,
     /// What was answered so far, and what made it.
-    pub reply: Reply,
+    pub reply: Box<Reply>,
 }
 
 impl std::fmt::Debug for Incomplete {
@@ -101,7 +101,7 @@ pub(crate) fn ask(
         }
         (_, finish) => {
             let finish = finish.clone();
-            Ok(Outcome::Incomplete(Incomplete { finish, reply }))
+            Ok(Outcome::Incomplete(Incomplete { finish, reply: Box::new(reply) }))
         }
     }
 }

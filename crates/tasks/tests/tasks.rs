@@ -301,7 +301,7 @@ fn what_a_provider_cannot_do_is_said() {
     }
     // A template without a place for instructions says so; they are not put elsewhere in silence.
     let refused = decide(&open("gemma3-1b-like"), &input, &labels, Method::Generate, &stop);
-    assert!(matches!(refused.err().expect("refused").kind(), Kind::Provider(_)));
+    assert!(matches!(refused.expect_err("refused").kind(), Kind::Provider(_)));
     let local = open("qwen2-quant");
     let schemas = [json!({"type": "array", "uniqueItems": true}), json!({"type": "nada"})];
     for schema in schemas {

@@ -60,8 +60,8 @@ pub const KEYWORDS: &[Keyword] = keywords! {
     Kept "format" "those of the table below are asserted; others are refused";
     Kept "minimum" "numbers up to 2^53";
     Kept "maximum" "numbers up to 2^53";
-    Kept "exclusiveMinimum" "numbers up to 2^53";
-    Kept "exclusiveMaximum" "numbers up to 2^53";
+    Kept "exclusiveMinimum" "as `minimum`; refused as a whole number less than 1 from another bound";
+    Kept "exclusiveMaximum" "as `minimum`; refused as a whole number less than 1 from another bound";
     Kept "multipleOf" "65535 without its point, four decimals; with decimals not every multiple";
     Kept "allOf" "";
     Kept "anyOf" "";

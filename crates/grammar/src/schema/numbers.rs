@@ -17,6 +17,8 @@ const DIGITS: usize = 12;
 pub(super) struct Numbers {
     /// Every `multipleOf`, in ten-thousandths.
     multiples: Vec<u64>,
+    /// Every bound by its word.
+    bounds: Vec<(&'static str, f64)>,
 }
 
 impl Numbers {
@@ -34,8 +36,44 @@ impl Numbers {
         Ok(())
     }
 
-    /// Refuses multiples whose common one is too large: they may hold together.
+    /// One more bound.
+    pub fn bound(&mut self, word: &'static str, bound: f64) {
+        self.bounds.push((word, bound));
+    }
+
+    /// Refuses what may hold together and is not kept together.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_bounds()?;
+        self.check_multiples()
+    }
+
+    /// Between an exclusive whole number and a bound less than 1 away the compiler lets the whole
+    /// number itself pass.
+    fn check_bounds(&self) -> Result<(), Error> {
+        let of = |words: [&'static str; 2]| {
+            let chosen = move |(word, _): &&(&'static str, f64)| words.contains(word);
+            self.bounds.iter().filter(chosen).map(|(_, bound)| *bound)
+        };
+        for (word, bound) in self.bounds.iter().filter(|(_, bound)| bound.fract() == 0.0) {
+            let near = |distance: f64| distance > 0.0 && distance < 1.0;
+            let bent = match *word {
+                "exclusiveMinimum" => {
+                    of(["maximum", "exclusiveMaximum"]).any(|other| near(other - bound))
+                }
+                "exclusiveMaximum" => {
+                    of(["minimum", "exclusiveMinimum"]).any(|other| near(bound - other))
+                }
+                _ => false,
+            };
+            if bent {
+                return Err(unsupported(word, "is a whole number less than 1 from another bound"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses multiples whose common one is too large.
+    fn check_multiples(&self) -> Result<(), Error> {
         let mut distinct = self.multiples.clone();
         distinct.sort_unstable();
         distinct.dedup();
