@@ -222,7 +222,7 @@ fn recorded_answers_of_shapes() {
     let text = String::from_utf8(recording("chat-form-stream")).unwrap();
     let cut = text
         .replace("í\\\"}", "")
-        .replace("\"finish_reason\":\"stop\"", { "\"finish_reason\":\"length\"" });
+        .replace("\"finish_reason\":\"stop\"", "\"finish_reason\":\"length\"");
     let service = Service::start(vec![Act::Send(cut.into_bytes())]);
     let turn = Turn::from(Request::user("¿Sí o no?")).shaped(labels);
     let reply = complete(&at(&service, "openai").open().unwrap(), &turn).0.unwrap();
