@@ -204,6 +204,9 @@ impl Remote {
                     }));
                     let keys = none.iter().chain(&left_out);
                     answer.facts.not_sent = keys.map(|key| (*key).to_owned()).collect();
+                    if self.wire == Wire::Messages && options.temperature == 0.0 {
+                        answer.facts.not_sent.push("temperature".to_owned());
+                    }
                     answer.facts.requests = requests;
                     answer.facts.whole = begun.elapsed();
                     return Ok(answer);

@@ -54,7 +54,7 @@ fn unless<T: PartialEq>(value: T, default: T, into: impl Fn(T) -> Value) -> Opti
 const ROWS: &[Row] = &[
     Row {
         key: "temperature",
-        // Said always: the default here is 0, and theirs is not.
+        // Said always on OpenAI's wires: the default here is 0, and theirs is not.
         value: |o| Some(number(o.temperature)),
         chat: Some("temperature"),
         responses: Some("temperature"),
@@ -162,9 +162,14 @@ pub(crate) fn without_effect(options: &Options, wire: Wire) -> Vec<&'static str>
     let said = |row: &&Row| (row.value)(options).is_some();
     let mut keys: Vec<&'static str> =
         ROWS.iter().filter(said).filter(|row| row.field(wire).is_none()).map(|r| r.key).collect();
-    if wire == Wire::Messages && options.thinking_tokens.is_some() && options.thinking != Some(true)
-    {
-        keys.push("thinking_tokens");
+    if wire == Wire::Messages {
+        let thinks = options.thinking == Some(true);
+        let beside = [
+            ("thinking_tokens", options.thinking_tokens.is_some() && !thinks),
+            ("temperature", options.temperature != 0.0 && thinks),
+            ("top_k", options.top_k != 0 && thinks),
+        ];
+        keys.extend(beside.iter().filter(|row| row.1).map(|row| row.0));
     }
     keys
 }

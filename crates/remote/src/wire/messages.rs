@@ -26,7 +26,15 @@ pub(crate) fn body(plan: &Plan<'_>) -> Value {
     body.insert("messages".into(), messages(turns).into());
     plan.fields(Wire::Messages, &mut body);
     body.remove("thinking");
+    if options.temperature == 0.0 {
+        // The vendor's reference no longer has it, and newer models refuse it: it is sent where
+        // somebody said one, and the default is not.
+        body.remove("temperature");
+    }
     if plan.thinks() {
+        // The service takes no other temperature than its own with thought, and no `top_k`.
+        body.remove("temperature");
+        body.remove("top_k");
         let budget = options.thinking_tokens.unwrap_or(LEAST_THOUGHT).max(LEAST_THOUGHT);
         body.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
     }
