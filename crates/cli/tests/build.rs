@@ -104,8 +104,12 @@ fn the_only_c_is_rings() {
         "--prefix",
         "none",
     ]);
-    let names: Vec<&str> =
-        above.lines().skip(1).filter_map(|l| l.split(' ').next()).filter(|n| *n != "").collect();
+    let names: Vec<&str> = above
+        .lines()
+        .skip(1)
+        .filter_map(|l| l.split(' ').next())
+        .filter(|n| !n.is_empty())
+        .collect();
     let names: Vec<&str> = names.into_iter().filter(|name| !name.starts_with('[')).collect();
     assert_eq!(names, ["ring"], "who compiles C: {above}");
 }

@@ -10,7 +10,7 @@ use shell::Shell;
 /// A shell whose settings lead to `service`, with keys and proxies around that must not be used.
 fn shell(service: &Service, provider: &str) -> Shell {
     let shell = Shell::new();
-    shell.write("recinto.toml", &service.policy(provider));
+    shell.write("recinto.toml", service.policy(provider));
     shell
         .env("RECINTO_PROVIDER", provider)
         .env("RECINTO_MODEL", "gpt-4.1")

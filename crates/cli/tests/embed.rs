@@ -62,7 +62,12 @@ fn what_is_refused() {
     let cases: [(&str, Vec<&str>, i32, &str); 6] = [
         ("a model that writes", vec!["embed", "-m", gguf, "a"], 4, "is no encoder"),
         ("no JSON", vec!["embed", "--jsonl", "-f", bad], 2, "line 2 of the input is no JSON"),
-        ("two kinds of input", vec!["embed", "--jsonl", "--lines", "a"], 2, "cannot stand together"),
+        (
+            "two kinds of input",
+            vec!["embed", "--jsonl", "--lines", "a"],
+            2,
+            "cannot stand together",
+        ),
         ("another pooling", vec!["embed", "--pooling", "max", "a"], 2, "one of: mean, cls, last"),
         ("too long", vec!["embed", "-f", long], 4, "602 tokens"),
         ("an encoder asked", vec!["ask", "a"], 4, "gives no logits"),

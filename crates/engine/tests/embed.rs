@@ -153,7 +153,8 @@ fn what_does_not_fit_is_an_error() {
         ("rows out of order", Text { rows: &[1, 0], ..Text::of(&ids) }),
     ];
     for (name, text) in cases {
-        let error = encoder.read(&[Text::of(&ids), text], &stop).err().expect(name);
+        let error = encoder.read(&[Text::of(&ids), text], &stop).err();
+        let error = error.unwrap_or_else(|| panic!("{name}"));
         assert_eq!(*error.kind(), Kind::Request, "{name}: {error}");
     }
     let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));

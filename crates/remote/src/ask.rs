@@ -49,7 +49,7 @@ pub struct Remote {
 
 /// What one sending came to.
 enum Sent {
-    Done(Answer),
+    Done(Box<Answer>),
     /// The service does not take an option; it may be left out.
     Option(&'static str, Error),
     /// The service wants the other name of the limit.
@@ -209,7 +209,7 @@ impl Remote {
                     }
                     answer.facts.requests = requests;
                     answer.facts.whole = begun.elapsed();
-                    return Ok(answer);
+                    return Ok(*answer);
                 }
                 Sent::Option(key, error) => match self.config.unsupported {
                     Unsupported::Note if !left_out.contains(&key) => left_out.push(key),
@@ -374,7 +374,7 @@ impl Remote {
                     ..Facts::default()
                 };
                 match self.finish(draft, plan, quiet, stop, facts) {
-                    Ok(answer) => Sent::Done(answer),
+                    Ok(answer) => Sent::Done(Box::new(answer)),
                     Err(error) => Sent::failed(with_id(error)),
                 }
             }

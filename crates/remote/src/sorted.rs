@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn times_to_wait() {
-        let cases: [(&str, &[(&'static str, &str)], Option<Duration>); 8] = [
+        type Case = (&'static str, &'static [(&'static str, &'static str)], Option<Duration>);
+        let cases: [Case; 8] = [
             ("seconds", &[("retry-after", "7")], Some(Duration::from_secs(7))),
             ("fractions", &[("retry-after", "0.5")], Some(Duration::from_millis(500))),
             ("milliseconds first", &[("retry-after", "7"), ("retry-after-ms", "20")], {

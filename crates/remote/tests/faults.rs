@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{ask, config, request};
+use common::{Leave, ask, config, request};
 use recinto_engine::{Message, Piece, Request, Role, Stop};
 use recinto_remote::{Address, Ask, Config, Error, Finish, Key, Kind, Remote, Vendor, Wire};
 use recinto_testkit::service::{Act, Service, recording};

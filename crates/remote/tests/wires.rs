@@ -4,8 +4,9 @@ mod common;
 
 use std::{ops::ControlFlow, path::Path};
 
-use common::{ask, ask_form, config, request, wire};
+use common::{Leave, ask, ask_form, config, request, wire};
 use recinto_engine::{Message, Options, Request, Role, Stop, ToolCall};
+use recinto_policy::Destination;
 use recinto_remote::{Answer, Ask, Finish, Remote, Unsupported, Wire};
 use recinto_testkit::service::{Act, Service, recording};
 use serde_json::{Value, json};

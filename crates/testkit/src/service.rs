@@ -59,13 +59,11 @@ impl Service {
         let (seen, over) = (Arc::<Mutex<Vec<Seen>>>::default(), Arc::<AtomicBool>::default());
         let (all, ended) = (Arc::clone(&seen), Arc::clone(&over));
         thread::spawn(move || {
-            let mut count = 0usize;
-            for stream in listener.incoming().flatten() {
+            for (count, stream) in listener.incoming().flatten().enumerate() {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }
                 let act = acts.get(count).or(acts.last()).cloned();
-                count += 1;
                 let (all, ended) = (Arc::clone(&all), Arc::clone(&ended));
                 thread::spawn(move || {
                     if let (Some(seen), Some(act)) = (read(&stream), act) {
