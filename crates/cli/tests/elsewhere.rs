@@ -171,3 +171,35 @@ fn the_mock_answers_without_a_model() {
     let ran = Shell::new().run(&["status", "--provider", "mock", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
+
+/// A label that no policy allows there stops each command before a byte leaves, and is named.
+#[test]
+fn labels_hold_in_every_command() {
+    let service = Service::of(&["chat-whole"]);
+    let shell = shell(&service, "openai");
+    shell.write("s.json", r#"{"type":"object","properties":{"año":{"type":"integer"}}}"#);
+    let commands: [&[&str]; 5] = [
+        &["ask", "-"],
+        &["chat"],
+        &["decide", "-", "-l", "sí", "-l", "no"],
+        &["extract", "-", "--schema", "s.json"],
+        &["complete", "-", "--regex", "[a-z]+"],
+    ];
+    for command in commands {
+        let args = [command, &["--data-label", "phi", "--data-label", "unlabelled"]].concat();
+        let ran = shell.pipe(&args, "Historia de la señora Núñez\n".as_bytes());
+        assert_eq!(ran.code, Some(4), "{command:?}: {}", ran.err);
+        for part in ["label `phi` may not go to", "recinto.toml", "names other labels"] {
+            assert!(ran.err.contains(part), "{command:?}: {part} in {}", ran.err);
+        }
+        assert!(ran.out.is_empty() && !ran.err.contains("Núñez"), "{command:?}");
+        assert!(service.seen().is_empty(), "{command:?}");
+    }
+    // Without any policy nothing leaves at all.
+    std::fs::remove_file(shell.path().join("recinto.toml")).unwrap();
+    let ran = shell.pipe(&["ask", "-", "--json"], "¿Qué?".as_bytes());
+    let told = ran.json();
+    assert_eq!((ran.code, &told["error"]["kind"]), (Some(4), &json!("refused")), "{}", ran.err);
+    assert!(told.to_string().contains("no policy says what may leave"), "{told}");
+    assert!(service.seen().is_empty());
+}

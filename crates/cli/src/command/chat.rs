@@ -85,6 +85,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         provider,
         session,
         options,
+        labels: args.answer.data_label.clone(),
         messages: Vec::new(),
         system,
         streaming,
@@ -155,6 +156,8 @@ struct Talk {
     /// What this process remembers of the conversation; others are told it anew each time.
     session: Option<Session>,
     options: Options,
+    /// What the data of the whole conversation is.
+    labels: Vec<String>,
     messages: Vec<Message>,
     system: Option<WipedText>,
     streaming: bool,
@@ -222,13 +225,14 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
+        let labels = self.labels.clone();
         let (provider, session, stop) = (&self.provider, &mut self.session, interrupt.stop());
         let reply = self.screen.stream(self.streaming, |sink| {
             match (provider.local(), session) {
                 (Some(local), Some(session)) => {
                     local.reply(session, &request, &stop, sink).map(Reply::from)
                 }
-                _ => provider.complete(&Asked::from(request), &stop, sink),
+                _ => provider.complete(&Asked { labels, ..Asked::from(request) }, &stop, sink),
             }
         })?;
         let facts = self.provider.local().map(|local| local.model().facts());
