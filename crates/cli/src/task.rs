@@ -66,7 +66,7 @@ impl TaskArgs {
         let screen = Screen::new(self.output.quiet, self.output.verbose)?;
         let settings = self.model.settings()?;
         self.answer.options(&settings, Options::default())?;
-        settings.model()?;
+        settings.named()?;
         let mut read = vec![self.text.file.as_deref(), self.answer.system_file.as_deref()];
         read.extend(others);
         let receipts = self.receipt.target(&settings, &read)?;

@@ -114,11 +114,24 @@ fn the_only_c_is_rings() {
     assert_eq!(names, ["ring"], "who compiles C: {above}");
 }
 
-/// Whether the file names `function` as a symbol: between two zero bytes, as the tables of ELF do.
+/// Whether a program of ELF with 64 bits takes `function` from a library of the system: whether it
+/// is among the names of its dynamic symbols. Other tables hold names of its own.
 fn names(bytes: &[u8], function: &str) -> bool {
-    let word = [b"\0", function.as_bytes(), b"\0"].concat();
-    let versioned = [b"\0", function.as_bytes(), b"@"].concat();
-    bytes.windows(word.len()).any(|w| w == word || w == versioned)
+    let number = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte))
+    };
+    assert_eq!(
+        (&bytes[..4], bytes[4], bytes[5]),
+        (&b"\x7fELF"[..], 2, 1),
+        "64 bits, little end first"
+    );
+    let (table, size, count) = (number(0x28, 8), number(0x3A, 2), number(0x3C, 2));
+    let section = |index: usize| table + index * size;
+    // Type 11 holds dynamic symbols; its link is the section of their names.
+    let symbols = (0..count).map(section).find(|at| number(at + 4, 4) == 11).expect("symbols");
+    let names = section(number(symbols + 0x28, 4));
+    let (from, len) = (number(names + 0x18, 8), number(names + 0x20, 8));
+    bytes[from..from + len].split(|byte| *byte == 0).any(|name| name == function.as_bytes())
 }
 
 #[test]

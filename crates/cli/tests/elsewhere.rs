@@ -87,7 +87,7 @@ fn status_sends_nothing_unless_it_is_asked_to() {
         "provider      openai (environment",
         "key           RECINTO_API_KEY (environment",
         "it is the key that is sent",
-        "OPENAI_API_KEY is set (environment variable OPENAI_API_KEY); nothing here uses it",
+        "OPENAI_API_KEY is set (environment, OPENAI_API_KEY); nothing here uses it",
         "is not encrypted",
         "answers       not asked",
     ] {
@@ -186,7 +186,7 @@ fn labels_hold_in_every_command() {
         &["complete", "-", "--regex", "[a-z]+"],
     ];
     for command in commands {
-        let args = [command, &["--data-label", "phi", "--data-label", "unlabelled"]].concat();
+        let args = [command, &["--data-label", "phi", "--data-label", "privado"]].concat();
         let ran = shell.pipe(&args, "Historia de la señora Núñez\n".as_bytes());
         assert_eq!(ran.code, Some(4), "{command:?}: {}", ran.err);
         for part in ["label `phi` may not go to", "recinto.toml", "names other labels"] {

@@ -39,8 +39,10 @@ impl Grammars {
     }
 
     fn of(vocabulary: Vocabulary) -> Result<Grammars, Error> {
+        // What must follow can be given as tokens only where they are those the model would write.
+        let able =
+            InferenceCapabilities { ff_tokens: vocabulary.canonical(), ..Default::default() };
         let environment: TokEnv = Arc::new(vocabulary);
-        let able = InferenceCapabilities { ff_tokens: true, ..Default::default() };
         let slices = SlicedBiasComputer::json_slices();
         let mut factory = ParserFactory::new(&environment, able, &slices)
             .map_err(|error| Error::new(Kind::Vocabulary, first_line(&error)))?;

@@ -33,6 +33,11 @@ impl Vocabulary {
         Ok(Vocabulary { model: Some(model.clone()), trie, canonical })
     }
 
+    /// Whether text that goes on is encoded as the model would write it.
+    pub fn canonical(&self) -> bool {
+        self.canonical
+    }
+
     /// Each byte a token, and one that ends.
     pub fn bytes() -> Vocabulary {
         let mut words: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();

@@ -410,6 +410,18 @@ impl Settings {
         Err(Error::new(Kind::Setting, what).hint(hint))
     }
 
+    /// Whether a model is named where the provider needs one: the mock answers without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::model`].
+    pub fn named(&self) -> Result<(), Error> {
+        match self.provider() {
+            Name::Mock => Ok(()),
+            _ => self.model().map(|_| ()),
+        }
+    }
+
     /// The model's name.
     ///
     /// # Errors

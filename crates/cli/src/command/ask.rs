@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     // What can be refused at once is refused before anything is read or computed.
     let settings = args.model.settings()?;
     args.answer.options(&settings, recinto_engine::Options::default())?;
-    settings.model()?;
+    settings.named()?;
     let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
     let receipts = args.receipt.target(&settings, &others)?;
     let lock = args.model.lock_memory;

@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
     args.answer.options(&settings, Options::default())?;
-    settings.model()?;
+    settings.named()?;
     let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
