@@ -1,7 +1,7 @@
 //! JSON Schemas (draft 2020-12) in the words that the compiler keeps exactly.
 //!
 //! A schema is read whole before anything is compiled: every keyword by the table of
-//! [`keywords`], every value by its form. What comes out has no word left whose meaning is not
+//! `keywords`, every value by its form. What comes out has no word left whose meaning is not
 //! kept: annotations are gone, patterns and formats are spelled out, references lead to places that
 //! were read.
 

@@ -70,7 +70,7 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// A text that is no label, `unlabelled` beside others, more than [`MAX_LABELS`].
+    /// A text that is no label, `unlabelled` beside others, more than `MAX_LABELS`.
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Labels, Error> {
         let mut found = BTreeSet::new();
         for text in texts {
@@ -91,7 +91,7 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// More than [`MAX_LABELS`].
+    /// More than `MAX_LABELS`.
     pub fn and(&self, others: &Labels) -> Result<Labels, Error> {
         let all = self.iter().chain(others.iter()).filter(|label| label.0 != UNLABELLED);
         Labels::new(all.map(Label::as_str).collect::<BTreeSet<_>>())

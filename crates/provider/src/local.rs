@@ -183,7 +183,7 @@ impl Local {
     ///
     /// # Errors
     ///
-    /// [`Kind::Shape`]: it is broken, or cannot be kept exactly.
+    /// [`Kind::Shape`](crate::Kind::Shape): it is broken, or cannot be kept exactly.
     pub fn shape(&self, shape: &Shape) -> Result<Grammar, Error> {
         let made = self.grammars.get_or_init(|| Ok(Grammars::new(&self.model)?));
         Ok(made.as_ref().map_err(Error::clone)?.compile(shape)?)
