@@ -93,7 +93,7 @@ fn spans_count_and_never_quote() {
         (0, "error.type", "-"),
         (1, "gen_ai.operation.name", "\"score\""),
         (1, "gen_ai.response.finish_reasons", "-"),
-        (2, "error.type", "\"engine.overflow\""),
+        (2, "error.type", "\"overflow\""),
         (2, "otel.status_code", "\"ERROR\""),
         (2, "gen_ai.usage.output_tokens", "-"),
     ];

@@ -476,6 +476,10 @@ impl Remote {
                             return Ok(());
                         }
                         if event.data.trim() == "[DONE]" {
+                            if draft.finish.is_none() {
+                                let what = "the stream ended before the answer did";
+                                return Err(Fault::Malformed(what));
+                            }
                             draft.ended = true;
                             return Ok(());
                         }

@@ -72,7 +72,7 @@ fn who_is_trusted() {
     let request = Request::user("¿Qué?");
     let cases = [
         ("its own certificate", &url, Some(own.as_str()), None),
-        ("another's", &url, Some(other.as_str()), Some("nobody who is trusted here")),
+        ("another's", &url, Some(other.as_str()), Some("cannot be trusted")),
         ("for another name", &elsewhere, Some(its.as_str()), Some("for another name")),
     ];
     for (name, url, ca, want) in cases {

@@ -18,7 +18,7 @@ fn paths_that_are_no_file() {
     assert!(status.success());
     let mut cases = vec![
         ("falta.gguf", Kind::Io, "no such file"),
-        ("carpeta", Kind::Io, "a folder, not a file"),
+        ("carpeta", Kind::Missing, "has no .safetensors file"),
         ("tubo", Kind::Io, "a named pipe, not a regular file"),
         ("vacío.gguf", Kind::Truncated, "truncated header"),
         ("vacío.gguf/x", Kind::Io, "cannot open"),

@@ -331,12 +331,9 @@ fn faults_of_variables() {
         (
             "unknown provider",
             "RECINTO_PROVIDER",
-            "anthropic",
+            "antropic",
             Kind::UnknownProvider,
-            &[
-                "environment variable RECINTO_PROVIDER: unknown provider `anthropic`",
-                "known: local",
-            ],
+            &["environment variable RECINTO_PROVIDER: unknown provider `antropic`", "known: local"],
         ),
         ("near is not equal", "RECINTO_PROVIDER", "Local", Kind::UnknownProvider, &["`Local`"]),
         ("empty", "RECINTO_MODEL", " ", Kind::Setting, &["RECINTO_MODEL: the value is empty"]),
