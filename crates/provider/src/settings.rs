@@ -165,7 +165,7 @@ settings! {
     }
     /// The file that holds the service's key.
     api_key_file: PathBuf {
-        read: |text| values::text(text).map(PathBuf::from),
+        read: values::key_file,
         show: |path| path.display().to_string(), paths: Paths::Yes,
         short: None, value: "FILE", example: "\"/run/secrets/openai\"",
         default: Fallback::Words("RECINTO_API_KEY, or the vendor's own variable"),
@@ -194,7 +194,7 @@ settings! {
     }
     /// The only certificates that may vouch for the service.
     ca_file: PathBuf {
-        read: |text| values::text(text).map(PathBuf::from),
+        read: values::key_file,
         show: |path| path.display().to_string(), paths: Paths::Yes,
         short: None, value: "FILE", example: "\"/etc/ssl/own.pem\"",
         default: Fallback::Words("the system's list"),

@@ -26,13 +26,13 @@ pub(crate) fn threads(text: &str) -> Result<usize, Error> {
     }
 }
 
-/// The path of a file with a key. What has no form of a path may be the key itself, and would be
+/// The path of a file with a key or certificates. What has no form of a path may be the key itself, and would be
 /// shown as a path is.
 pub(crate) fn key_file(text: &str) -> Result<PathBuf, Error> {
     match text.starts_with('/') || text.starts_with("~/") || text.contains('.') {
         true => Ok(text.into()),
         false => Err(Error::new(Kind::Setting, "a path is needed, and this may be a key")
-            .hint("name the file that holds the key, as in `./egress.key`")),
+            .hint("name the file that holds the key, as in `./own.key`")),
     }
 }
 

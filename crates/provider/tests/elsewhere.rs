@@ -108,7 +108,7 @@ fn whose_key_goes_where() {
             {
                 elsewhere()
                     .file("key", "sk-file\n")
-                    .variable("RECINTO_API_KEY_FILE", "key")
+                    .variable("RECINTO_API_KEY_FILE", "./key")
                     .variable("RECINTO_API_KEY", "sk-own")
             },
             Some("sk-file"),

@@ -343,17 +343,15 @@ fn a_folder_of_names_that_may_not_be_read() {
     let closed = dir.path().join("modelos/manifests").join(HOST).join("ella");
     let chmod = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
     chmod(0o000);
-    if fs::read_dir(&closed).is_ok() {
-        chmod(0o755);
-        let test = "a_folder_of_names_that_may_not_be_read";
-        return recinto_testkit::skipped(test, "this user may read every folder");
-    }
-    let listing = list(&roots(dir.path()), None);
-    assert_eq!(listing.entries.len(), 1);
-    assert_eq!((&listing.closed[0].root, listing.closed[0].absent), (&closed, false));
-    assert_eq!(listing.closed[0].why, "permission denied");
-    let part = format!("    {}: cannot be read (permission denied)", closed.display());
-    fails(resolve("ella/n", &roots(dir.path())), Kind::Missing, &["called `ella/n`", &part]);
-    resolve("m", &roots(dir.path())).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    recinto_testkit::as_ordinary_user(|| {
+        let listing = list(&roots(dir.path()), None);
+        assert_eq!(listing.entries.len(), 1);
+        assert_eq!((&listing.closed[0].root, listing.closed[0].absent), (&closed, false));
+        assert_eq!(listing.closed[0].why, "permission denied");
+        let part = format!("    {}: cannot be read (permission denied)", closed.display());
+        fails(resolve("ella/n", &roots(dir.path())), Kind::Missing, &["called `ella/n`", &part]);
+        resolve("m", &roots(dir.path())).unwrap();
+    });
     chmod(0o755);
 }
