@@ -141,11 +141,14 @@ impl Model {
         let ends = self.tokenizer().find("</think>").is_some();
         // Not to think is what a model does that cannot.
         let asked = options.thinking.is_some_and(|on| on || thinks);
+        // Nor is a limit of thoughts missed where none are wanted and none can come.
+        let limited =
+            options.thinking_tokens.is_some() && (thinks || options.thinking != Some(false));
         let rows = [
             ("thinking", asked && !(chat && switch), "no switch for it"),
             (
                 "thinking_tokens",
-                options.thinking_tokens.is_some() && !(chat && thinks && ends),
+                limited && !(chat && thinks && ends),
                 "no token that ends a thought",
             ),
         ];

@@ -33,7 +33,7 @@ fn what_has_no_effect_is_said() {
     let place = "the model's chat template has no place for thoughts";
     let completion = "a text is continued without the chat template";
     type Case<'a> = (&'a str, Option<&'a str>, Request, &'a [(&'a str, &'a str)]);
-    let cases: [Case<'_>; 10] = [
+    let cases: [Case<'_>; 11] = [
         ("nothing asked", Some(""), request(None, None, false), &[]),
         (
             "to think, and cannot",
@@ -43,6 +43,7 @@ fn what_has_no_effect_is_said() {
         ),
         ("not to think, as ever", Some(""), request(Some(false), None, false), &[]),
         ("a budget", Some(""), request(None, Some(9), false), &[("thinking_tokens", place)]),
+        ("a budget of none", Some(""), request(Some(false), Some(9), false), &[]),
         (
             "both",
             Some(""),
