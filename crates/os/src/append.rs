@@ -250,6 +250,7 @@ mod tests {
             assert!(line.ends_with(&"ñ".repeat(n * 7)), "{line}");
         }
         // Who never lets go is waited for, but not for ever.
+        add(&path, "más\n".as_bytes(), SOON, false).unwrap();
         let held = File::open(&path).unwrap();
         held.lock().unwrap();
         let error = add(&path, b"x\n", Duration::from_millis(20), false).unwrap_err();
