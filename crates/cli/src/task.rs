@@ -6,11 +6,12 @@ use recinto_chat::Role;
 use recinto_engine::{Digests, Options, Times, Usage};
 use recinto_os::WipedText;
 use recinto_provider::{BUILD, Likelihood, Provider, Reply, Settings};
-use recinto_tasks::{Incomplete, Input, WORDING};
+use recinto_tasks::{Answer, Error, Incomplete, Input, Outcome, WORDING};
 use serde::Serialize;
 
 use crate::{
     envelope::Engine,
+    exit::Exit,
     failure::Failure,
     input::{self, Reading, TextArgs},
     interrupt::Interrupt,
@@ -110,9 +111,27 @@ impl Begun<'_> {
 
 impl Ready {
     /// Says where a prompt did not fit.
-    pub fn failed(&self, error: recinto_tasks::Error) -> Failure {
+    pub fn failed(&self, error: Error) -> Failure {
         let facts = self.provider.local().map(|local| local.model().facts());
         Failure::from(error).with_room(facts.as_ref())
+    }
+
+    /// The answer of a task, or why there is none.
+    pub fn answer<T>(
+        &self,
+        outcome: Result<Outcome<Answer<T>>, Error>,
+    ) -> Result<Answer<T>, Failure> {
+        match outcome.map_err(|error| self.failed(error))? {
+            Outcome::Done(answer) => Ok(answer),
+            Outcome::Incomplete(incomplete) => Err(self.incomplete(&incomplete)),
+        }
+    }
+
+    /// Ends a command whose answer stands on stdout already.
+    pub fn done(&self, reply: &Reply) -> Result<Exit, Failure> {
+        self.remarks(reply);
+        self.record(reply).map_err(Failure::told)?;
+        Ok(Exit::Done)
     }
 
     /// Ends a command whose answer is no value; what ran is on record all the same.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use recinto_tasks::{Outcome, Shape, complete};
+use recinto_tasks::{Shape, complete};
 use serde::Serialize;
 
 use crate::{
@@ -56,10 +56,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut ready = begun.ready()?;
     let stop = ready.interrupt.stop();
     let outcome = complete(ready.provider.as_ref(), &ready.input, &shape, &stop);
-    let answer = match outcome.map_err(|error| ready.failed(error))? {
-        Outcome::Done(answer) => answer,
-        Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
-    };
+    let answer = ready.answer(outcome)?;
     if ready.json {
         let asked = Asked::of(ready.provider.as_ref());
         let body = Body { asked, text: &answer.value, made: Made::of(&answer.reply) };
@@ -67,7 +64,5 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     } else {
         ready.screen.answer(&answer.value)?;
     }
-    ready.remarks(&answer.reply);
-    ready.record(&answer.reply).map_err(Failure::told)?;
-    Ok(Exit::Done)
+    ready.done(&answer.reply)
 }

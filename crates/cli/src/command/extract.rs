@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use recinto_tasks::{Outcome, extract};
+use recinto_tasks::extract;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,10 +54,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut ready = begun.ready()?;
     let stop = ready.interrupt.stop();
     let outcome = extract(ready.provider.as_ref(), &ready.input, &schema, &stop);
-    let answer = match outcome.map_err(|error| ready.failed(error))? {
-        Outcome::Done(answer) => answer,
-        Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
-    };
+    let answer = ready.answer(outcome)?;
     if ready.json {
         let asked = Asked::of(ready.provider.as_ref());
         let body = Body { asked, value: &answer.value, made: Made::of(&answer.reply) };
@@ -66,7 +63,5 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         // As the model wrote it: numbers keep their digits.
         ready.screen.answer(&answer.reply.text)?;
     }
-    ready.remarks(&answer.reply);
-    ready.record(&answer.reply).map_err(Failure::told)?;
-    Ok(Exit::Done)
+    ready.done(&answer.reply)
 }
