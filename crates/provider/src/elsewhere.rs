@@ -18,6 +18,7 @@ use crate::{
     Service, Settings, Sink, Source, Surroundings, Turn, env_file,
     expected::Expected,
     policies,
+    span::{self, Operation},
     trusted::{self, Rules},
 };
 
@@ -225,6 +226,21 @@ impl Provider for Elsewhere {
     }
 
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
+        let (operation, options) = (Operation::of(&turn.request), &turn.request.options);
+        let model = &self.remote.config().model;
+        span::within(operation, self.name.name(), model, options, || self.answer(turn, stop, sink))
+    }
+
+    fn score(&self, _: &Turn, _: &[String], _: &Stop) -> Result<Scores, Error> {
+        let what = format!("{}: no service tells how likely whole labels are", self.name);
+        Err(Error::new(Kind::Unable, what)
+            .hint("provider `local` does; elsewhere an answer can be one of the labels"))
+    }
+}
+
+impl Elsewhere {
+    /// Answers a turn; what is shown of a shaped answer is known to be one.
+    fn answer(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let expected = match &turn.shape {
             Some(shape) => Some(Expected::new(shape, self.grammars()?)?),
             None => None,
@@ -254,12 +270,6 @@ impl Provider for Elsewhere {
             let _ = sink(Piece::Text(&reply.text));
         }
         Ok(reply)
-    }
-
-    fn score(&self, _: &Turn, _: &[String], _: &Stop) -> Result<Scores, Error> {
-        let what = format!("{}: no service tells how likely whole labels are", self.name);
-        Err(Error::new(Kind::Unable, what)
-            .hint("provider `local` does; elsewhere an answer can be one of the labels"))
     }
 }
 

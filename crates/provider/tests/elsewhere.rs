@@ -2,6 +2,8 @@
 //! the kinds that every provider has. The service is one on loopback.
 #![cfg(feature = "remote")]
 
+mod kept;
+
 use std::{fs, ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{OpenOptions, Piece, Request, Stop};
@@ -273,4 +275,27 @@ fn likelihoods_are_told() {
     assert!(told[0].get("id").is_none());
     let service = reply.service().unwrap();
     assert_eq!((service.wire.as_str(), service.requests), ("chat", 1));
+}
+
+/// What goes elsewhere is a span as what stays here is, without a word of it.
+#[test]
+fn an_answer_from_elsewhere_is_a_span() {
+    let service = Service::of(&["chat-whole"]);
+    let provider = at(&service, "openai").open().unwrap();
+    let kept = kept::Kept::default();
+    tracing::subscriber::with_default(kept.clone(), || {
+        complete(&provider, &Turn::from(Request::user("Historia 4711"))).0.unwrap();
+    });
+    let spans = kept.0.lock().unwrap();
+    assert_eq!(spans.len(), 1);
+    for (name, want) in [
+        ("gen_ai.provider.name", "\"openai\""),
+        ("gen_ai.request.model", "\"gpt-4.1\""),
+        ("gen_ai.usage.input_tokens", "19"),
+        ("gen_ai.response.finish_reasons", "\"end\""),
+    ] {
+        assert_eq!(spans[0].get(name).map(String::as_str), Some(want), "{name}");
+    }
+    let all = format!("{spans:?}");
+    assert!(!all.contains("4711") && !all.contains("Núñez"), "{all}");
 }

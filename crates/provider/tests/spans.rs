@@ -1,57 +1,12 @@
 //! Spans: the names of the conventions, counts, and not a word of what was asked or answered.
 
-use std::{
-    collections::BTreeMap,
-    ops::ControlFlow,
-    path::Path,
-    sync::{Arc, Mutex},
-};
+mod kept;
 
+use std::{ops::ControlFlow, path::Path};
+
+use kept::Kept;
 use recinto_engine::{OpenOptions, Options, Piece, Request, Stop};
 use recinto_provider::{Flags, Local, Provider, Settings, Surroundings, Turn};
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id, Record},
-};
-
-type Fields = BTreeMap<String, String>;
-
-/// Keeps every field of every span.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Fields>>>);
-
-struct Sorted<'a>(&'a mut Fields);
-
-impl Visit for Sorted<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.0.insert(field.name().into(), format!("{value:?}"));
-    }
-}
-
-impl Subscriber for Kept {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let mut spans = self.0.lock().unwrap();
-        let mut fields = Fields::new();
-        attributes.record(&mut Sorted(&mut fields));
-        spans.push(fields);
-        Id::from_u64(spans.len() as u64)
-    }
-
-    fn record(&self, id: &Id, values: &Record<'_>) {
-        let mut spans = self.0.lock().unwrap();
-        values.record(&mut Sorted(&mut spans[id.into_u64() as usize - 1]));
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, _: &Event<'_>) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
 
 #[test]
 fn spans_count_and_never_quote() {
