@@ -282,11 +282,9 @@ fn likelihoods_are_told() {
 fn an_answer_from_elsewhere_is_a_span() {
     let service = Service::of(&["chat-whole"]);
     let provider = at(&service, "openai").open().unwrap();
-    let kept = kept::Kept::default();
-    tracing::subscriber::with_default(kept.clone(), || {
+    let (_, spans) = kept::spans(|| {
         complete(&provider, &Turn::from(Request::user("Historia 4711"))).0.unwrap();
     });
-    let spans = kept.0.lock().unwrap();
     assert_eq!(spans.len(), 1);
     for (name, want) in [
         ("gen_ai.provider.name", "\"openai\""),

@@ -4,7 +4,6 @@ mod kept;
 
 use std::{ops::ControlFlow, path::Path};
 
-use kept::Kept;
 use recinto_engine::{OpenOptions, Options, Piece, Request, Stop};
 use recinto_provider::{Flags, Local, Provider, Settings, Surroundings, Turn};
 
@@ -26,9 +25,8 @@ fn spans_count_and_never_quote() {
         let options = Options { max_tokens, seed: Some(seed), ..Options::default() };
         Turn::from(Request { options, ..Request::user(words) })
     };
-    let kept = Kept::default();
     let quiet = &mut |_: Piece<'_>| ControlFlow::Continue(());
-    let text = tracing::subscriber::with_default(kept.clone(), || {
+    let (text, spans) = kept::spans(|| {
         let reply = local.complete(&turn(3, 7, words), &Stop::never(), quiet).unwrap();
         let labels = ["sí".to_owned(), "no".to_owned()];
         local.score(&turn(3, 7, words), &labels, &Stop::never()).unwrap();
@@ -36,7 +34,6 @@ fn spans_count_and_never_quote() {
         assert!(local.complete(&turn(3, 7, &long), &Stop::never(), quiet).is_err());
         reply.text.clone()
     });
-    let spans = kept.0.lock().unwrap();
     let got = |index: usize, name: &str| spans[index].get(name).map_or("-", String::as_str);
     let cases = [
         (0, "gen_ai.operation.name", "\"chat\""),

@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use tracing::{
-    Event, Metadata, Subscriber,
+    Dispatch, Event, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
 };
@@ -15,7 +15,22 @@ pub type Fields = BTreeMap<String, String>;
 
 /// Keeps every field of every span.
 #[derive(Clone, Default)]
-pub struct Kept(pub Arc<Mutex<Vec<Fields>>>);
+struct Kept(Arc<Mutex<Vec<Fields>>>);
+
+/// Runs `act` and returns the spans of this thread.
+///
+/// While there is a single subscriber, a place in the code that another thread comes to first is
+/// switched off for all of them when that thread has none. A second subscriber, kept to the end
+/// of the process, makes every subscriber count.
+pub fn spans<T>(act: impl FnOnce() -> T) -> (T, Vec<Fields>) {
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    let kept = Kept::default();
+    let first = Dispatch::new(kept.clone());
+    SECOND.get_or_init(|| Dispatch::new(Kept::default()));
+    let value = tracing::dispatcher::with_default(&first, act);
+    let spans = std::mem::take(&mut *kept.0.lock().unwrap());
+    (value, spans)
+}
 
 struct Sorted<'a>(&'a mut Fields);
 
