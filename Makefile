@@ -1,7 +1,7 @@
 # make demo     build, fetch small models into ./models, run the main job on real input
 # make test     every test; models are fetched into ./models unless RECINTO_TEST_MODELS names them
 # make lint     formatting, clippy, docs, scripts and the lock file of fuzz/, without a warning
-# make fuzz     random files, templates, vocabularies, settings and texts, FUZZ_SECONDS in all
+# make fuzz     random files, templates, vocabularies, policies and texts, FUZZ_SECONDS in all
 # make models   only fetch
 #
 # make demo MODEL=/path/to/model.gguf uses that file and fetches no model.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Feeds random bytes to the readers of GGUF files, arch files, templates, answers, vocabularies,
-# lock files, files of settings and texts.
+# Feeds random bytes to the readers of GGUF files, checkpoints, arch files, templates, answers,
+# vocabularies, lock files, policies, files of settings and texts.
 #
 #   tools/fuzz.sh SECONDS [TARGET...]
 #

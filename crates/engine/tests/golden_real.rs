@@ -1,4 +1,4 @@
-//! Real files against an independent engine: logits after six prompts, and perplexity.
+//! Real files against an independent engine: logits after six prompts.
 //!
 //! The files are taken from the folder in `RECINTO_TEST_MODELS`; without it each is named as
 //! skipped. What is stored and what the tolerances mean: tests/golden/README.md.
@@ -9,7 +9,7 @@ use goldens::{
     best, completion, folder, greedy, ids, log_sum_exp, number, numbers, real, record, same_ids,
     session, within,
 };
-use recinto_engine::{Model, Request, Stop, Want};
+use recinto_engine::{Model, Stop, Want};
 use serde_json::Value;
 
 /// A file and the differences allowed to two engines that round activations to 8 bits, each in its
@@ -33,9 +33,6 @@ const CASES: &[Case] = &[
 
 /// A margin, in standard deviations of the row, below which another top-1 is a near-tie.
 const TIE: f64 = 0.15;
-
-/// Perplexity may differ by this part of the golden's.
-const PERPLEXITY: f64 = 0.005;
 
 fn check(case: &Case, model: &Model, golden: &Value, faults: &mut Vec<String>) -> String {
     let prompt = ids(&golden["ids"]);
@@ -88,51 +85,6 @@ fn real_files_say_what_an_independent_engine_says() {
             let numbers = check(case, &model, golden, &mut faults);
             println!("{name}/{prompt}: {numbers}");
             all.extend(faults.into_iter().map(|fault| format!("{name}/{prompt}: {fault}")));
-        }
-    }
-    assert!(all.is_empty(), "\n{}", all.join("\n"));
-}
-
-/// Sum of -ln p of each id of a window but the first; see tools/goldens/perplexity.py.
-fn surprise(model: &Model, window: &[u32]) -> f64 {
-    let mut session = session(model, window.len());
-    let mut sum = 0.0;
-    let width = model.facts().vocabulary;
-    for (n, ids) in window.chunks(64).enumerate() {
-        let rows = session.feed(ids, Want::All, &Stop::never()).expect("logits");
-        let following = window.iter().skip(n * 64 + 1);
-        for (row, next) in rows.chunks(width).zip(following) {
-            sum += log_sum_exp(row) - f64::from(row[*next as usize]);
-        }
-    }
-    sum
-}
-
-#[test]
-fn perplexity_is_that_of_an_independent_engine() {
-    let goldens = record(&folder().join("perplexity.json"));
-    let text = std::fs::read_to_string(folder().join("perplexity.txt")).expect("the text");
-    let mut all = Vec::new();
-    for Case { name, .. } in CASES {
-        let golden = &goldens[name];
-        let file = record(&folder().join("real").join(format!("{name}.json")));
-        let file = file["file"].as_str().expect("the file");
-        let Some(model) = real("perplexity", name, file, golden) else { continue };
-        let ids = ids(&golden["ids"]);
-        let request = Request { completion: true, ..Request::user(&*text) };
-        match model.prompt(&request) {
-            Ok(prompt) if prompt.ids[..] == ids[..] => {}
-            _ => all.push(format!("{name}: other ids than the golden's")),
-        }
-        let window = number(&golden["settings"]["window"]) as usize;
-        let sum: f64 = ids.chunks(window).map(|window| surprise(&model, window)).sum();
-        let predicted = ids.len() - ids.len().div_ceil(window);
-        assert_eq!(predicted as f64, number(&golden["predicted"]), "{name}");
-        let (ours, wanted) = ((sum / predicted as f64).exp(), number(&golden["perplexity"]));
-        let part = ours / wanted - 1.0;
-        println!("{name}: perplexity {ours:.4}, golden {wanted:.4} ({:+.3} %)", part * 100.0);
-        if !within(part.abs(), PERPLEXITY) {
-            all.push(format!("{name}: perplexity {ours:.4}, golden {wanted:.4}"));
         }
     }
     assert!(all.is_empty(), "\n{}", all.join("\n"));
