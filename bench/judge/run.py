@@ -44,8 +44,8 @@ def judge(args):
     told.sort(key=lambda line: line["line"])
     with open(args.out / f"{args.set}.jsonl", "w", encoding="utf-8") as file:
         for line in told:
-            answer = line["answers"]["q"]
-            if "probabilities" not in answer:
+            answer = line["answers"]["q"].get("answer")
+            if answer is None:
                 continue
             row = {
                 "id": line["id"],

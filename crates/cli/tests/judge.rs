@@ -223,7 +223,11 @@ fn wrong_usage() {
             &["not for a judge"],
         ),
         ("no command", &["gate"], &["no command"]),
-        ("no gate", &["judge", "run", "--in", "bad.jsonl", "--out", "o"], &["--gate"]),
+        (
+            "no gate",
+            &["judge", "run", "--in", "bad.jsonl", "--out", "o", "--gate", "q.toml"],
+            &["a gate"],
+        ),
     ];
     for (name, args, parts) in cases {
         let args = if args.len() > 1 { with(args, &[]) } else { args.to_vec() };
@@ -439,6 +443,25 @@ fn a_batch() {
 
 /// BAT-01 (simonw/llm#1029, ollama/ollama#6437): killed hard on the way, a batch goes on where it
 /// was: each id once, and the same lines as in one run.
+#[test]
+fn a_batch_without_a_gate_decides_nothing() {
+    let shell = gated();
+    shell.write("one.toml", QUESTIONS.split("[urgente]").next().unwrap());
+    shell.write("in.jsonl", RECORDS.lines().next().unwrap());
+    let run = |out: &str, more: &[&str]| {
+        let args = ["judge", "run", "-Q", "one.toml", "--in", "in.jsonl", "--json"];
+        json(&shell.run(&with(&args, &[&["--out", out], more].concat())))
+    };
+    assert_eq!(run("gated", &["--gate", "g"])["records"]["decided"], 1);
+    let told = run("open", &[]);
+    assert_eq!((&told["records"]["person"], &told["gate"]), (&1.into(), &Value::Null));
+    let line = fs::read_to_string(shell.path().join("open/person.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    let p = line["answers"]["tema"]["answer"]["probabilities"].as_array().unwrap();
+    let sum: f64 = p.iter().map(|share| share["p"].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{line}");
+}
+
 #[test]
 fn a_batch_that_was_killed() {
     let shell = gated();

@@ -47,9 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
 
-    /// The gate, made by `recinto gate fit` for this very model
+    /// The gate, made by `recinto gate fit` for this very model; without one nothing is decided,
+    /// and every answer goes to a person
     #[arg(long, value_name = "FILE")]
-    gate: PathBuf,
+    gate: Option<PathBuf>,
 
     /// Choices of more options than this go by rounds of such groups
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -83,7 +84,7 @@ struct Key<'a> {
     questions: Digest,
     reader: Digest,
     calibration: Option<Digest>,
-    gate: Digest,
+    gate: Option<Digest>,
     group: Option<usize>,
 }
 
@@ -108,7 +109,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut lines = Lines::open(&args.input)?;
     let mut folder = Folder::open(&args.out)?;
     let Opened { mut judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
-    let gate = ReaderArgs::gate(&args.gate, &judge)?;
+    let gate = args.gate.as_ref().map(|path| ReaderArgs::gate(path, &judge)).transpose()?;
     let (mut counts, mut bad) = (Counts::default(), Vec::new());
     let mut usage = recinto_judge::Usage::default();
     while let Some((number, record)) = lines.next()? {
@@ -125,13 +126,13 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
                 continue;
             }
         };
-        let input = key(&record, &asked, &who, &gate, args.group);
+        let input = key(&record, &asked, &who, gate.as_ref(), args.group);
         if folder.is_done(&input) {
             counts.skipped += 1;
             continue;
         }
         let judged =
-            judged::judge(&mut judge, &record.state, &asked, Some(&gate), args.group, &interrupt);
+            judged::judge(&mut judge, &record.state, &asked, gate.as_ref(), args.group, &interrupt);
         let found = match judged.and_then(|found| lasting(found, &judge)) {
             Ok(found) => found,
             Err(failure) if failure.exit == Exit::Interrupted => {
@@ -165,7 +166,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     folder.sync()?;
     folder.write_bad(&bad)?;
-    report(&args, &mut screen, &who, &gate, &counts, &bad, usage)?;
+    report(&args, &mut screen, &who, gate.as_ref(), &counts, &bad, usage)?;
     Ok(if counts.bad > 0 { Exit::Records } else { Exit::Done })
 }
 
@@ -173,7 +174,7 @@ fn key(
     record: &Record,
     asked: &Questions,
     who: &Who,
-    gate: &Gate,
+    gate: Option<&Gate>,
     group: Option<usize>,
 ) -> String {
     let key = Key {
@@ -182,7 +183,7 @@ fn key(
         questions: sha256(asked.to_wire().to_string().as_bytes()),
         reader: who.digest,
         calibration: who.calibration,
-        gate: gate.digest(),
+        gate: gate.map(Gate::digest),
         group,
     };
     format!("sha256:{}", sha256(&canonical_bytes(&key)))
@@ -211,7 +212,7 @@ fn report(
     args: &Args,
     screen: &mut Screen,
     who: &Who,
-    gate: &Gate,
+    gate: Option<&Gate>,
     counts: &Counts,
     bad: &[(u64, String)],
     usage: recinto_judge::Usage,
@@ -220,7 +221,7 @@ fn report(
         let bad: Vec<Value> =
             bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
         let body = json!({
-            "reader": who, "gate": gate.digest(),
+            "reader": who, "gate": gate.map(Gate::digest),
             "folder": args.out.display().to_string(),
             "records": counts, "bad": bad, "usage": usage,
         });
