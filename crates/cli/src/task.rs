@@ -5,8 +5,8 @@ use std::path::Path;
 use recinto_chat::Role;
 use recinto_engine::{Digests, Options, Times, Usage};
 use recinto_os::WipedText;
-use recinto_provider::{BUILD, Likelihood, Provider, Reply, Settings};
-use recinto_tasks::{Answer, Error, Incomplete, Input, Outcome, WORDING};
+use recinto_provider::{BUILD, Choice, Likelihood, Provider, Reply, Route, Task};
+use recinto_tasks::{Answer, Error, Incomplete, Input, Leg, Outcome, WORDING};
 use serde::Serialize;
 
 use crate::{
@@ -38,7 +38,7 @@ pub struct TaskArgs {
 /// A task whose flags are in order; nothing is opened yet.
 pub struct Begun<'a> {
     args: &'a TaskArgs,
-    settings: Settings,
+    pub choice: Choice,
     receipts: Receipts,
     pub interrupt: Interrupt,
     pub screen: Screen,
@@ -48,6 +48,7 @@ pub struct Begun<'a> {
 /// A task with its text and its model.
 pub struct Ready {
     pub provider: Box<dyn Provider>,
+    pub route: Route,
     pub input: Input,
     pub interrupt: Interrupt,
     pub screen: Screen,
@@ -62,17 +63,18 @@ impl TaskArgs {
     }
 
     /// Refuses what can be refused at once; `others` are the files that the command reads besides.
-    pub fn begin(&self, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
+    pub fn begin(&self, task: Task, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
         let interrupt = Interrupt::listen()?;
         let screen = Screen::new(self.output.quiet, self.output.verbose)?;
-        let settings = self.model.settings()?;
-        self.answer.options(&settings, Options::default())?;
+        let choice = self.model.choice(task)?;
+        let settings = &choice.settings;
+        self.answer.options(settings, Options::default())?;
         settings.named()?;
         let mut read = vec![self.text.file.as_deref(), self.answer.system_file.as_deref()];
         read.extend(others);
-        let receipts = self.receipt.target(&settings, &read)?;
+        let receipts = self.receipt.target(settings, &read)?;
         let how = Reading { encoding: self.text.encoding, lock: self.model.lock_memory };
-        Ok(Begun { args: self, settings, receipts, interrupt, screen, how })
+        Ok(Begun { args: self, choice, receipts, interrupt, screen, how })
     }
 }
 
@@ -95,17 +97,19 @@ impl Begun<'_> {
         crate::fault::trip(&text);
         let message = input::message(Role::User, &text, self.how.lock)?;
         drop(text);
-        let session = args.answer.session(&self.settings);
-        let provider = args.model.provider_for(&self.settings, session)?;
+        let settings = &self.choice.settings;
+        let provider = args.model.provider_of(&self.choice, args.answer.session(settings))?;
         let input = Input {
             text: message,
             instructions: instructions.map(|words| words.to_string()),
-            options: args.answer.options(&self.settings, provider.defaults())?,
+            options: args.answer.options(settings, provider.defaults())?,
             data_labels: args.answer.data_label.clone(),
+            identity: args.answer.identity.clone(),
         };
         open::present(&self.screen, provider.as_ref());
-        let Begun { screen, interrupt, receipts, .. } = self;
-        Ok(Ready { provider, input, interrupt, screen, json: args.output.json, receipts })
+        let Begun { screen, interrupt, receipts, choice, .. } = self;
+        let route = choice.route;
+        Ok(Ready { provider, route, input, interrupt, screen, json: args.output.json, receipts })
     }
 }
 
@@ -124,6 +128,8 @@ impl Ready {
         match outcome.map_err(|error| self.failed(error))? {
             Outcome::Done(answer) => Ok(answer),
             Outcome::Incomplete(incomplete) => Err(self.incomplete(&incomplete)),
+            // Only a decision has a margin.
+            Outcome::Undecided(undecided) => Err(undecided.error().into()),
         }
     }
 
@@ -165,6 +171,7 @@ impl Ready {
 pub struct Asked {
     provider: &'static str,
     model: String,
+    route: Routed,
     /// The version of the words around the text.
     wording: u32,
     /// What this program is.
@@ -176,12 +183,42 @@ pub struct Asked {
 }
 
 impl Asked {
-    pub fn of(asked: &dyn Provider) -> Asked {
+    pub fn of(asked: &dyn Provider, route: Routed) -> Asked {
         let identity = asked.identity();
         let provider = identity.provider.name();
         let engine = asked.local().map(|local| Engine::of(&local.model().facts()));
         let (model, warnings) = (identity.model.clone(), identity.warnings.clone());
-        Asked { provider, model, wording: WORDING, build: BUILD, engine, warnings }
+        Asked { provider, model, route, wording: WORDING, build: BUILD, engine, warnings }
+    }
+}
+
+/// What said who answers, and what a cascade made of it.
+#[derive(Serialize)]
+pub struct Routed {
+    #[serde(flatten)]
+    route: Route,
+    #[serde(flatten)]
+    leg: Option<Went>,
+}
+
+/// How a cascade went.
+#[derive(Serialize)]
+struct Went {
+    margin: Option<f64>,
+    below: f64,
+    escalated: bool,
+}
+
+impl Routed {
+    /// As it was chosen, with the profile whose answer stands.
+    pub fn of(route: &Route, leg: Option<&Leg>) -> Routed {
+        let mut route = route.clone();
+        let went = |leg: &Leg| {
+            route.profile = Some(leg.profile.clone());
+            Went { margin: leg.margin, below: leg.below, escalated: leg.escalated }
+        };
+        let leg = leg.map(went);
+        Routed { route, leg }
     }
 }
 

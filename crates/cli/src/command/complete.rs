@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use recinto_provider::Task;
 use recinto_tasks::{Shape, complete};
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, TaskArgs},
+    task::{Asked, Made, Routed, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -47,7 +48,7 @@ struct Body<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let begun = args.task.begin(&[args.lark.as_deref()])?;
+    let begun = args.task.begin(Task::Complete, &[args.lark.as_deref()])?;
     let shape = match (&args.regex, &args.lark) {
         (Some(text), _) => Shape::Regex(text.clone()),
         (None, Some(path)) => Shape::Lark(begun.file(path)?.to_string()),
@@ -58,7 +59,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let outcome = complete(ready.provider.as_ref(), &ready.input, &shape, &stop);
     let answer = ready.answer(outcome)?;
     if ready.json {
-        let asked = Asked::of(ready.provider.as_ref());
+        let asked = Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, None));
         let body = Body { asked, text: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "complete", body)?;
     } else {

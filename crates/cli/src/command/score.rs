@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use recinto_engine::{Message, Mode, Request, Role, Usage};
-use recinto_provider::Turn;
+use recinto_provider::{Task, Turn};
 use serde::Serialize;
 
 use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, TaskArgs},
+    task::{Asked, Routed, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.task.wants_receipt() {
         return Err(Failure::usage("a scoring leaves no receipt"));
     }
-    let begun = args.task.begin(&[args.labels.as_deref()])?;
+    let begun = args.task.begin(Task::Score, &[args.labels.as_deref()])?;
     let mut labels = args.label.clone();
     if let Some(path) = &args.labels {
         let text = begun.file(path)?;
@@ -77,7 +77,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     messages.extend(input.instructions.map(|words| Message::new(Role::System, words)));
     messages.push(input.text);
     let request = Request { messages, options: input.options, ..Request::default() };
-    let turn = Turn { request, shape: None, labels: input.data_labels };
+    let (labels_of, identity) = (input.data_labels, input.identity);
+    let turn = Turn { request, shape: None, labels: labels_of, identity };
     let scores = ready.provider.score(&turn, &labels, &ready.interrupt.stop())?;
     if ready.json {
         let rows = labels.iter().zip(&scores.labels).map(|(label, score)| Row {
@@ -88,7 +89,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             parts: &score.parts,
         });
         let body = Body {
-            asked: Asked::of(ready.provider.as_ref()),
+            asked: Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, None)),
             labels: rows.collect(),
             mass: scores.mass,
             usage: scores.usage,
