@@ -79,7 +79,7 @@ pub struct AnswerArgs {
 }
 
 /// A label of data is one short word: it stands in policies and records.
-fn data_label(word: &str) -> Result<String, &'static str> {
+pub fn data_label(word: &str) -> Result<String, &'static str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
     match (1..=100).contains(&word.chars().count()) && word.chars().all(plain) {
         true => Ok(word.to_owned()),
@@ -88,7 +88,7 @@ fn data_label(word: &str) -> Result<String, &'static str> {
 }
 
 /// Whoever a budget counts for: any name that is short and is one.
-fn identity(name: &str) -> Result<String, &'static str> {
+pub fn identity(name: &str) -> Result<String, &'static str> {
     match (1..=200).contains(&name.chars().count()) && !name.chars().any(char::is_control) {
         true => Ok(name.to_owned()),
         false => Err("1 to 200 characters without control characters make a name"),

@@ -46,7 +46,7 @@
 //! ```compile_fail,E0451
 //! # use recinto_policy::*;
 //! fn forged<'b>(to: Destination, body: &'b [u8]) -> Cleared<'b> {
-//!     Cleared { to, body }
+//!     Cleared { to, body, digest: None }
 //! }
 //! ```
 //!

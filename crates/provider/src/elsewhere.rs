@@ -238,7 +238,13 @@ impl Provider for Elsewhere {
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let (operation, options) = (Operation::of(&turn.request), &turn.request.options);
         let model = &self.remote.config().model;
-        span::within(operation, self.name.name(), model, options, || self.answer(turn, stop, sink))
+        let mut reply = span::within(operation, self.name.name(), model, options, || {
+            self.answer(turn, stop, sink)
+        })?;
+        if let Made::Service(service) = &mut reply.made {
+            service.answer_digest = self.log.digest(reply.text.as_bytes());
+        }
+        Ok(reply)
     }
 
     fn score(&self, _: &Turn, _: &[String], _: &Stop) -> Result<Scores, Error> {
@@ -318,6 +324,8 @@ fn reply(mut answer: Answer, complete: Option<bool>) -> Reply {
             id: facts.id,
             request_id: facts.request_id,
             fingerprint: facts.fingerprint,
+            request_digest: facts.request_digest,
+            answer_digest: None,
             requests: facts.requests,
             not_sent: facts.not_sent,
             first: facts.first,

@@ -10,7 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, Routed, TaskArgs},
+    task::{Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -54,12 +54,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         (None, Some(path)) => Shape::Lark(begun.file(path)?.to_string()),
         (None, None) => return Err(Failure::usage("--regex or --lark says what the answer is")),
     };
-    let mut ready = begun.ready()?;
+    begun.run("complete", |ready| one(ready, &shape))
+}
+
+fn one(ready: &mut Ready, shape: &Shape) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = complete(ready.provider.as_ref(), &ready.input, &shape, &stop);
+    let outcome = complete(ready.provider.as_ref(), &ready.input, shape, &stop);
     let answer = ready.answer(outcome)?;
     if ready.json {
-        let asked = Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, None));
+        let asked = ready.asked();
         let body = Body { asked, text: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "complete", body)?;
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use recinto_engine::Usage;
+use recinto_engine::{Digests, Usage};
 use recinto_provider::{Provider, Task};
 use recinto_tasks::{
     Decision, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide,
@@ -14,7 +14,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, Ready, Routed, TaskArgs},
+    task::{self, Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -85,7 +85,11 @@ struct Body<'a> {
 #[serde(untagged)]
 enum Account<'a> {
     Reply(Box<Made<'a>>),
-    Scores { usage: Usage },
+    Scores {
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digests: Option<Digests>,
+    },
 }
 
 #[derive(Serialize)]
@@ -126,22 +130,25 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         return Err(Failure::usage("a scoring leaves no receipt")
             .hint("`--method generate` does; without --receipt it runs"));
     }
-    let mut ready = begun.ready()?;
+    begun.run("decide", |ready| one(ready, &labels, method))
+}
+
+fn one(ready: &mut Ready, labels: &Labels, method: Method) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = decide(ready.provider.as_ref(), &ready.input, &labels, method, &stop);
+    let outcome = decide(ready.provider.as_ref(), &ready.input, labels, method, &stop);
     let decision = match outcome.map_err(|error| ready.failed(error))? {
         Outcome::Done(decision) => decision,
         Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
-        Outcome::Undecided(undecided) => return self::undecided(&mut ready, &undecided),
+        Outcome::Undecided(undecided) => return self::undecided(ready, &undecided),
     };
     if ready.json {
-        let body = body(&ready, &decision);
+        let body = body(ready, &decision)?;
         envelope::print(&mut ready.screen, "decide", body)?;
     } else {
         let nothing = labels.nothing().map_or("", |label| label.name.as_str());
         ready.screen.answer(decision.label.as_deref().unwrap_or(nothing))?;
     }
-    details(&ready, &decision.scores);
+    details(ready, &decision.scores);
     if let Some(leg) = &decision.leg {
         let margin = leg.margin.unwrap_or_default();
         ready.screen.detail(&format!(
@@ -176,10 +183,10 @@ impl<'a> From<&'a Scored> for Row<'a> {
     }
 }
 
-fn body<'a>(ready: &Ready, decision: &'a Decision) -> Body<'a> {
+fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> {
     let provider = answered(ready.provider.as_ref(), decision);
-    Body {
-        asked: Asked::of(provider, Routed::of(&ready.route, decision.leg.as_ref())),
+    Ok(Body {
+        asked: ready.asked_of(provider, decision.leg.as_ref()),
         outcome: "decided",
         label: Some(decision.label.as_deref()),
         method: decision.method.name(),
@@ -187,9 +194,11 @@ fn body<'a>(ready: &Ready, decision: &'a Decision) -> Body<'a> {
         mass: decision.mass,
         account: match &decision.reply {
             Some(reply) => Account::Reply(Box::new(Made::of(reply))),
-            None => Account::Scores { usage: decision.usage },
+            None => {
+                Account::Scores { usage: decision.usage, digests: task::digests(provider)? }
+            }
         },
-    }
+    })
 }
 
 /// Ends without a label on stdout: a person decides, or nobody does.
@@ -199,14 +208,15 @@ fn undecided(ready: &mut Ready, undecided: &Undecided) -> Result<Exit, Failure> 
     if !ready.json {
         return Err(failure);
     }
+    let digests = task::digests(ready.provider.as_ref())?;
     let body = Body {
-        asked: Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, Some(&undecided.leg))),
+        asked: ready.asked_of(ready.provider.as_ref(), Some(&undecided.leg)),
         outcome: "undecided",
         label: None,
         method: Method::Score.name(),
         scores: undecided.scores.iter().map(Row::from).collect(),
         mass: Some(undecided.mass),
-        account: Account::Scores { usage: undecided.usage },
+        account: Account::Scores { usage: undecided.usage, digests },
     };
     envelope::print(&mut ready.screen, "decide", body)?;
     Err(failure.told())

@@ -11,7 +11,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, Routed, TaskArgs},
+    task::{Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -52,12 +52,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         let place = args.schema.display();
         Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
     })?;
-    let mut ready = begun.ready()?;
+    begun.run("extract", |ready| one(ready, &schema))
+}
+
+fn one(ready: &mut Ready, schema: &Value) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = extract(ready.provider.as_ref(), &ready.input, &schema, &stop);
+    let outcome = extract(ready.provider.as_ref(), &ready.input, schema, &stop);
     let answer = ready.answer(outcome)?;
     if ready.json {
-        let asked = Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, None));
+        let asked = ready.asked();
         let body = Body { asked, value: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "extract", body)?;
     } else {

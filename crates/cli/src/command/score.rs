@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use recinto_engine::{Message, Mode, Request, Role, Usage};
+use recinto_engine::{Digests, Message, Mode, Request, Role, Usage};
 use recinto_provider::{Task, Turn};
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Routed, TaskArgs},
+    task::{self, Asked, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -46,6 +46,8 @@ struct Body<'a> {
     mass: f64,
     usage: Usage,
     mode: Mode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digests: Option<Digests>,
 }
 
 #[derive(Serialize)]
@@ -71,7 +73,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         return Err(Failure::usage("no label was given")
             .hint("`--label TEXT` for each of them, or `--labels FILE`"));
     }
-    let mut ready = begun.ready()?;
+    begun.run("score", |ready| one(ready, &labels))
+}
+
+fn one(ready: &mut Ready, labels: &[String]) -> Result<Exit, Failure> {
     let input = ready.input.clone();
     let mut messages: Vec<Message> = Vec::with_capacity(2);
     messages.extend(input.instructions.map(|words| Message::new(Role::System, words)));
@@ -79,7 +84,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let request = Request { messages, options: input.options, ..Request::default() };
     let (labels_of, identity) = (input.data_labels, input.identity);
     let turn = Turn { request, shape: None, labels: labels_of, identity };
-    let scores = ready.provider.score(&turn, &labels, &ready.interrupt.stop())?;
+    let scores = ready.provider.score(&turn, labels, &ready.interrupt.stop())?;
     if ready.json {
         let rows = labels.iter().zip(&scores.labels).map(|(label, score)| Row {
             label,
@@ -89,11 +94,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             parts: &score.parts,
         });
         let body = Body {
-            asked: Asked::of(ready.provider.as_ref(), Routed::of(&ready.route, None)),
+            asked: ready.asked(),
             labels: rows.collect(),
             mass: scores.mass,
             usage: scores.usage,
             mode: scores.mode,
+            digests: task::digests(ready.provider.as_ref())?,
         };
         envelope::print(&mut ready.screen, "score", body)?;
     } else {
