@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use recinto_engine::{Digests, Facts, Mode, NUMERICS, Options, Times, ToolCall, Usage, VERSION};
 use recinto_os::Wiped;
-use recinto_provider::{BUILD, Finish, Identity, Likelihood, Reply, Service};
+use recinto_provider::{BUILD, Finish, Identity, Likelihood, Reply, Route, Service};
 use serde::Serialize;
 
 use crate::{
@@ -97,6 +97,8 @@ pub struct Architecture<'a> {
 pub struct Answer<'a> {
     provider: &'static str,
     model: &'a str,
+    /// What said who answers.
+    route: &'a Route,
     /// What this program is.
     build: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +139,12 @@ struct Ran<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn new(reply: &'a Reply, identity: &'a Identity, facts: Option<&'a Facts>) -> Answer<'a> {
+    pub fn new(
+        reply: &'a Reply,
+        route: &'a Route,
+        identity: &'a Identity,
+        facts: Option<&'a Facts>,
+    ) -> Answer<'a> {
         let ran = reply.local().zip(facts).map(|(local, facts)| Ran {
             mode: local.mode,
             kv: local.kv.name(),
@@ -148,6 +155,7 @@ impl<'a> Answer<'a> {
         Answer {
             provider: identity.provider.name(),
             model: &identity.model,
+            route,
             build: BUILD,
             architecture: facts.map(|facts| Architecture {
                 name: &facts.architecture,

@@ -296,6 +296,7 @@ impl From<recinto_tasks::Error> for Failure {
             TaskKind::Incomplete(Finish::Deadline) => {
                 Failure::of_kind(Exit::Failed, "deadline", text)
             }
+            TaskKind::Undecided => Failure::of_kind(Exit::Person, "undecided", one_line(&text)),
             TaskKind::Incomplete(_) => Failure::of_kind(Exit::Failed, "incomplete", text),
             _ => Failure::running(text),
         }

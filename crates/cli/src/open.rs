@@ -9,7 +9,7 @@ use clap::Args;
 use recinto_arch::Archs;
 use recinto_backends::Laya;
 use recinto_engine::{Encoder, Facts, OpenOptions, Reply, SessionOptions};
-use recinto_provider::{Local, Name, Opened, Provider, Settings, digest_cache};
+use recinto_provider::{Choice, Local, Name, Opened, Provider, Settings, Task, digest_cache};
 use recinto_store::{
     Files,
     licence::{Licence, Use},
@@ -56,8 +56,18 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Every setting with its source.
+    /// Every setting with its source; a profile that is set stands in place of provider and model.
     pub fn settings(&self) -> Result<Settings, Failure> {
+        Ok(self.said()?.choose(None)?.settings)
+    }
+
+    /// Who answers `task`, by settings, a profile or the operator's row for it.
+    pub fn choice(&self, task: Task) -> Result<Choice, Failure> {
+        Ok(self.said()?.choose(Some(task))?)
+    }
+
+    /// Every setting as it was said.
+    pub fn said(&self) -> Result<Settings, Failure> {
         let mut settings = self.settings.clone();
         if self.no_lock {
             settings.set("lock", Some("none".into()));
@@ -78,6 +88,15 @@ impl ModelArgs {
         session: SessionOptions,
     ) -> Result<Box<dyn Provider>, Failure> {
         Ok(recinto_provider::open(settings, self.options(session))?)
+    }
+
+    /// The same for who was chosen for a task.
+    pub fn provider_of(
+        &self,
+        choice: &Choice,
+        session: SessionOptions,
+    ) -> Result<Box<dyn Provider>, Failure> {
+        Ok(recinto_provider::open_choice(choice, self.options(session))?)
     }
 
     /// Opens the model of `settings`, for what only this process can do.

@@ -37,6 +37,10 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "LABEL", value_parser = data_label)]
     pub data_label: Vec<String>,
 
+    /// For whom this is asked: the operator's budget counts for each by itself
+    #[arg(long, value_name = "NAME", value_parser = identity)]
+    pub identity: Option<String>,
+
     /// Any option by name; repeatable (top_k=40, min_p=0.05, repeat_penalty=1.1, …)
     #[arg(short, long = "option", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub option: Vec<String>,
@@ -75,11 +79,19 @@ pub struct AnswerArgs {
 }
 
 /// A label of data is one short word: it stands in policies and records.
-fn data_label(word: &str) -> Result<String, &'static str> {
+pub fn data_label(word: &str) -> Result<String, &'static str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
     match (1..=100).contains(&word.chars().count()) && word.chars().all(plain) {
         true => Ok(word.to_owned()),
         false => Err("letters, digits and -_.:/ make a label, 100 at the most"),
+    }
+}
+
+/// Whoever a budget counts for: any name that is short and is one.
+pub fn identity(name: &str) -> Result<String, &'static str> {
+    match (1..=200).contains(&name.chars().count()) && !name.chars().any(char::is_control) {
+        true => Ok(name.to_owned()),
+        false => Err("1 to 200 characters without control characters make a name"),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What the commands with a typed answer share: their flags, their beginning and their envelope.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recinto_chat::Role;
-use recinto_engine::{Digests, Options, Times, Usage};
+use recinto_engine::{Digests, Message, Options, Times, Usage};
 use recinto_os::WipedText;
-use recinto_provider::{BUILD, Likelihood, Provider, Reply, Settings};
-use recinto_tasks::{Answer, Error, Incomplete, Input, Outcome, WORDING};
+use recinto_provider::{BUILD, Choice, Likelihood, Provider, Reply, Route, Service, Task};
+use recinto_tasks::{Answer, Error, Incomplete, Input, Leg, Outcome, WORDING};
 use serde::Serialize;
 
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
     options::AnswerArgs,
+    records::{self, Place},
     screen::Screen,
 };
 
@@ -25,6 +26,12 @@ use crate::{
 pub struct TaskArgs {
     #[command(flatten)]
     pub text: TextArgs,
+
+    /// Ask about records in place of one text: a JSON map a line in UTF-8, {"text": …}, and perhaps
+    /// "id", "data_labels" and "identity"; `-` is stdin. One JSON envelope a line comes back
+    #[arg(long = "in", value_name = "FILE", conflicts_with_all = ["text", "file", "receipt"])]
+    pub records: Option<PathBuf>,
+
     #[command(flatten)]
     receipt: ReceiptArgs,
     #[command(flatten)]
@@ -38,7 +45,7 @@ pub struct TaskArgs {
 /// A task whose flags are in order; nothing is opened yet.
 pub struct Begun<'a> {
     args: &'a TaskArgs,
-    settings: Settings,
+    pub choice: Choice,
     receipts: Receipts,
     pub interrupt: Interrupt,
     pub screen: Screen,
@@ -48,10 +55,13 @@ pub struct Begun<'a> {
 /// A task with its text and its model.
 pub struct Ready {
     pub provider: Box<dyn Provider>,
+    pub route: Route,
     pub input: Input,
     pub interrupt: Interrupt,
     pub screen: Screen,
     pub json: bool,
+    /// Which record it is about.
+    pub place: Place,
     receipts: Receipts,
 }
 
@@ -62,50 +72,77 @@ impl TaskArgs {
     }
 
     /// Refuses what can be refused at once; `others` are the files that the command reads besides.
-    pub fn begin(&self, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
+    pub fn begin(&self, task: Task, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
         let interrupt = Interrupt::listen()?;
         let screen = Screen::new(self.output.quiet, self.output.verbose)?;
-        let settings = self.model.settings()?;
-        self.answer.options(&settings, Options::default())?;
+        let choice = self.model.choice(task)?;
+        let settings = &choice.settings;
+        self.answer.options(settings, Options::default())?;
         settings.named()?;
-        let mut read = vec![self.text.file.as_deref(), self.answer.system_file.as_deref()];
+        let texts = [&self.text.file, &self.answer.system_file, &self.records];
+        let mut read: Vec<Option<&Path>> = texts.map(|path| path.as_deref()).to_vec();
         read.extend(others);
-        let receipts = self.receipt.target(&settings, &read)?;
+        let receipts = self.receipt.target(settings, &read)?;
         let how = Reading { encoding: self.text.encoding, lock: self.model.lock_memory };
-        Ok(Begun { args: self, settings, receipts, interrupt, screen, how })
+        Ok(Begun { args: self, choice, receipts, interrupt, screen, how })
     }
 }
 
 impl Begun<'_> {
     /// A file that the command reads besides its text.
     pub fn file(&self, path: &Path) -> Result<WipedText, Failure> {
-        if path == Path::new("-") && self.args.text.text.is_none() && self.args.text.file.is_none()
-        {
+        let args = self.args;
+        let stdin = match args.records.as_deref() {
+            Some(records) => records == Path::new("-"),
+            None => args.text.text.is_none() && args.text.file.is_none(),
+        };
+        if path == Path::new("-") && stdin {
             return Err(Failure::usage("stdin is asked for twice").hint("one `-` reads all of it"));
         }
         input::file(path, self.how, &self.interrupt)
     }
 
-    /// Reads the text and opens the model.
-    pub fn ready(self) -> Result<Ready, Failure> {
-        let args = self.args;
+    /// Reads the text, opens the model and does `one` with both; or with each of the records.
+    pub fn run(
+        self,
+        command: &str,
+        mut one: impl FnMut(&mut Ready) -> Result<Exit, Failure>,
+    ) -> Result<Exit, Failure> {
+        let (args, lock) = (self.args, self.how.lock);
         let instructions = args.answer.system(self.how, &self.interrupt)?;
-        let text = args.text.read(self.how.lock, &self.interrupt)?;
+        if let Some(path) = args.records.as_deref() {
+            if lock {
+                let what = "--lock-memory is not for records: their lines cannot be locked yet";
+                return Err(Failure::usage(what).hint("leave it out, or turn the swap off"));
+            }
+            let lines = records::open(path)?;
+            let ready = self.opened(instructions, Message::new(Role::User, ""))?;
+            return records::run(lines, Ready { json: true, ..ready }, command, one);
+        }
+        let text = args.text.read(lock, &self.interrupt)?;
         #[cfg(debug_assertions)]
         crate::fault::trip(&text);
-        let message = input::message(Role::User, &text, self.how.lock)?;
+        let message = input::message(Role::User, &text, lock)?;
         drop(text);
-        let session = args.answer.session(&self.settings);
-        let provider = args.model.provider_for(&self.settings, session)?;
+        one(&mut self.opened(instructions, message)?)
+    }
+
+    /// Opens the model.
+    fn opened(self, instructions: Option<WipedText>, message: Message) -> Result<Ready, Failure> {
+        let args = self.args;
+        let settings = &self.choice.settings;
+        let provider = args.model.provider_of(&self.choice, args.answer.session(settings))?;
         let input = Input {
             text: message,
             instructions: instructions.map(|words| words.to_string()),
-            options: args.answer.options(&self.settings, provider.defaults())?,
+            options: args.answer.options(settings, provider.defaults())?,
             data_labels: args.answer.data_label.clone(),
+            identity: args.answer.identity.clone(),
         };
         open::present(&self.screen, provider.as_ref());
-        let Begun { screen, interrupt, receipts, .. } = self;
-        Ok(Ready { provider, input, interrupt, screen, json: args.output.json, receipts })
+        let Begun { screen, interrupt, receipts, choice, .. } = self;
+        let (route, place, json) = (choice.route, Place::default(), args.output.json);
+        Ok(Ready { provider, route, input, interrupt, screen, json, place, receipts })
     }
 }
 
@@ -124,6 +161,8 @@ impl Ready {
         match outcome.map_err(|error| self.failed(error))? {
             Outcome::Done(answer) => Ok(answer),
             Outcome::Incomplete(incomplete) => Err(self.incomplete(&incomplete)),
+            // Only a decision has a margin.
+            Outcome::Undecided(undecided) => Err(undecided.error().into()),
         }
     }
 
@@ -163,8 +202,11 @@ impl Ready {
 /// Who was asked, and how.
 #[derive(Serialize)]
 pub struct Asked {
+    #[serde(flatten)]
+    place: Place,
     provider: &'static str,
     model: String,
+    route: Routed,
     /// The version of the words around the text.
     wording: u32,
     /// What this program is.
@@ -175,13 +217,55 @@ pub struct Asked {
     warnings: Vec<String>,
 }
 
-impl Asked {
-    pub fn of(asked: &dyn Provider) -> Asked {
+impl Ready {
+    /// Who was asked, in envelopes.
+    pub fn asked(&self) -> Asked {
+        self.asked_of(self.provider.as_ref(), None)
+    }
+
+    /// The same of a cascade, of which `asked` answered.
+    pub fn asked_of(&self, asked: &dyn Provider, leg: Option<&Leg>) -> Asked {
+        let (route, place) = (Routed::of(&self.route, leg), self.place.clone());
         let identity = asked.identity();
         let provider = identity.provider.name();
         let engine = asked.local().map(|local| Engine::of(&local.model().facts()));
         let (model, warnings) = (identity.model.clone(), identity.warnings.clone());
-        Asked { provider, model, wording: WORDING, build: BUILD, engine, warnings }
+        Asked { place, provider, model, route, wording: WORDING, build: BUILD, engine, warnings }
+    }
+}
+
+/// What ran in this process to score, by its bytes; nothing where no model did.
+pub fn digests(scored: &dyn Provider) -> Result<Option<Digests>, Failure> {
+    Ok(scored.local().map(|local| local.model().digests()).transpose()?)
+}
+
+/// What said who answers, and what a cascade made of it.
+#[derive(Serialize)]
+struct Routed {
+    #[serde(flatten)]
+    route: Route,
+    #[serde(flatten)]
+    leg: Option<Went>,
+}
+
+/// How a cascade went.
+#[derive(Serialize)]
+struct Went {
+    margin: Option<f64>,
+    below: f64,
+    escalated: bool,
+}
+
+impl Routed {
+    /// As it was chosen, with the profile whose answer stands.
+    fn of(route: &Route, leg: Option<&Leg>) -> Routed {
+        let mut route = route.clone();
+        let went = |leg: &Leg| {
+            route.profile = Some(leg.profile.clone());
+            Went { margin: leg.margin, below: leg.below, escalated: leg.escalated }
+        };
+        let leg = leg.map(went);
+        Routed { route, leg }
     }
 }
 
@@ -199,6 +283,9 @@ pub struct Made<'a> {
     digests: Option<&'a Digests>,
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Times>,
+    /// Of a service elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<&'a Service>,
 }
 
 impl<'a> Made<'a> {
@@ -212,6 +299,7 @@ impl<'a> Made<'a> {
             notes: &reply.notes,
             digests: reply.local().map(|made| &made.digests),
             times: reply.local().map(|made| made.times),
+            service: reply.service(),
         }
     }
 }

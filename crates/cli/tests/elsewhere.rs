@@ -203,3 +203,35 @@ fn labels_hold_in_every_command() {
     assert!(told.to_string().contains("no policy says what may leave"), "{told}");
     assert!(service.seen().is_empty());
 }
+
+/// An answer from elsewhere has digests of what was sent and of what came, under the operator's key
+/// alone, and none without one.
+#[test]
+fn digests_of_answers_are_keyed() {
+    let service = Service::of(&["chat-form-stream"]);
+    let shell = shell(&service, "openai");
+    let args = ["decide", "-", "-l", "sí", "-l", "no", "--json"];
+    let text = "¿Sí o no, señora Núñez?".as_bytes();
+    let told = shell.pipe(&args, text).json();
+    assert_eq!(
+        (&told["label"], &told["service"]["wire"]),
+        (&json!("sí"), &json!("chat")),
+        "{told}"
+    );
+    assert!(told["service"].get("request_digest").is_none(), "{told}");
+    let key = shell.write("clave", "x".repeat(32));
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let policy = service.policy("openai");
+    let head = "egress_log = \"l.jsonl\"\negress_key = \"./clave\"\n";
+    shell.write("recinto.toml", format!("{head}{policy}"));
+    let told = shell.pipe(&args, text).json();
+    let line = std::fs::read_to_string(shell.path().join("l.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(line.trim_end()).unwrap();
+    let made = &told["service"];
+    assert!(line["digest"].as_str().is_some_and(|digest| digest.starts_with("hmac-sha256:")));
+    assert_eq!(made["request_digest"], line["digest"], "{told}");
+    let answer = made["answer_digest"].as_str().expect("a digest");
+    assert!(answer.starts_with("hmac-sha256:") && made["request_digest"] != answer, "{told}");
+    // Anybody could compute a plain one.
+    assert!(!told.to_string().contains(&recinto_receipt::sha256("sí".as_bytes()).to_string()));
+}

@@ -62,6 +62,14 @@ fn a_label_is_an_answer() {
     let sum: f64 = rows.iter().filter_map(|row| row["probability"].as_f64()).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{told}");
     assert_eq!(rows[0]["label"], "acceso", "sorted");
+    // What scored is known by its bytes, as what wrote is.
+    let wrote = shell.run(&["decide", "¿Qué?", "--labels", "two.json", "--json"]).json();
+    let scored = shell.run(&["score", "¿Qué?", "-l", "sí", "--json"]).json();
+    for part in ["weights", "architecture", "engine", "template", "tokenizer"] {
+        let digest = &wrote["digests"][part];
+        assert!(digest.is_string(), "{part}: {wrote}");
+        assert_eq!((&told["digests"][part], &scored["digests"][part]), (digest, digest), "{part}");
+    }
 }
 
 #[test]

@@ -313,6 +313,29 @@ impl Budget {
         &self.limits
     }
 
+    /// Whether anything is limited at all.
+    pub fn is_limited(&self) -> bool {
+        self.limits != Limits::default()
+    }
+
+    /// What is left for `identity`: of each ceiling, its own or the process's, the lower rest.
+    /// Money is left out: what it buys hangs on the model.
+    pub fn left(&self, identity: &str) -> Ceilings {
+        let state = self.state();
+        let own = state.identities.get(identity).copied().unwrap_or_default();
+        let rest = |of: fn(&Ceilings) -> Option<u64>, used: fn(Spent) -> u128| {
+            let one =
+                |limit: Option<u64>, spent: Spent| limit.map(|limit| left(limit, used(spent)));
+            let process = one(of(&self.limits.process), state.process);
+            process.into_iter().chain(one(of(&self.limits.identity), own)).min()
+        };
+        Ceilings {
+            tokens: rest(|ceilings| ceilings.tokens, |spent| spent.tokens),
+            money: None,
+            millis: rest(|ceilings| ceilings.millis, |spent| spent.millis),
+        }
+    }
+
     /// Takes `estimate` out of the budget, for `identity` and a model of a provider. `local` needs
     /// no price, since nobody bills for it.
     ///
@@ -393,12 +416,13 @@ impl Budget {
 /// Millionths of a millionth.
 const PICOS: u128 = 1_000_000;
 
+/// What is left of a ceiling.
+fn left(limit: u64, used: u128) -> u64 {
+    u64::try_from(u128::from(limit).saturating_sub(used)).unwrap_or(u64::MAX)
+}
+
 fn fits(scope: Scope, limits: &Ceilings, used: Spent, asked: Spent) -> Result<(), Exhausted> {
     let after = used.plus(asked);
-    let left = |limit: u64, used: u128| {
-        let left = u128::from(limit).saturating_sub(used);
-        u64::try_from(left).unwrap_or(u64::MAX)
-    };
     if let Some(limit) = limits.tokens.filter(|limit| after.tokens > u128::from(*limit)) {
         return Err(Exhausted::Tokens { scope, limit, left: left(limit, used.tokens) });
     }

@@ -46,7 +46,7 @@
 //! ```compile_fail,E0451
 //! # use recinto_policy::*;
 //! fn forged<'b>(to: Destination, body: &'b [u8]) -> Cleared<'b> {
-//!     Cleared { to, body }
+//!     Cleared { to, body, digest: None }
 //! }
 //! ```
 //!
@@ -77,6 +77,7 @@ mod profiles;
 mod read;
 mod remotes;
 mod report;
+mod task;
 mod time;
 pub mod tree;
 mod wall;
@@ -91,11 +92,12 @@ pub use log::{EgressLog, FORM, MAX_LINE};
 pub use policy::{LogRules, Policy, Row};
 pub use prices::{Price, Prices};
 pub use profiles::{
-    Cascade, Layer, Profile, Profiles, Step, TASKS, Target, check_cascades, check_profiles,
+    Cascade, Layer, Mapped, Profile, Profiles, Step, Target, check_cascades, check_profiles,
     check_tasks,
 };
-pub use read::Place;
+pub use read::{Place, is_name};
 pub use remotes::{LOCAL, REMOTES, Remote};
 pub use report::{Report, Sum};
+pub use task::{TASKS, Task};
 pub use time::is_day;
 pub use wall::{Cleared, Leave, Pass, Permit, Refused, Wall, Why};

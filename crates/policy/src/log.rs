@@ -87,17 +87,24 @@ impl EgressLog {
         self.sync
     }
 
-    pub(crate) fn append(&self, entry: &Entry<'_>) -> Result<(), Error> {
-        let line = self.line(entry)?;
+    /// HMAC-SHA-256 of `bytes` under the operator's key, as lines have it; `None` without a key.
+    pub fn digest(&self, bytes: &[u8]) -> Option<String> {
+        Some(format!("hmac-sha256:{}", self.key.as_ref()?.digest(bytes)))
+    }
+
+    /// Writes a line; gives the digest that stands in it.
+    pub(crate) fn append(&self, entry: &Entry<'_>) -> Result<Option<String>, Error> {
+        let digest = self.digest(entry.body);
+        let line = self.line(entry, digest.clone())?;
         append::add(&self.path, line.as_bytes(), PATIENCE, self.sync).map_err(|e| {
             let what = format!("the log of sends {}: {e}; nothing was sent", self.path.display());
             Error::new(Kind::Egress, what)
                 .hint("correct it, or name another file as `egress_log` (docs/policy.md)")
-        })
+        })?;
+        Ok(digest)
     }
 
-    fn line(&self, entry: &Entry<'_>) -> Result<String, Error> {
-        let digest = |key: &EgressKey| format!("hmac-sha256:{}", key.digest(entry.body));
+    fn line(&self, entry: &Entry<'_>, digest: Option<String>) -> Result<String, Error> {
         let rule = |place: &Place| format!("{}:{}", place.file.display(), place.line);
         let line = Line {
             egress: FORM,
@@ -109,7 +116,7 @@ impl EgressLog {
             bytes: entry.body.len() as u64,
             labels: entry.labels.iter().map(Label::to_string).collect(),
             rules: entry.rules.iter().map(rule).collect(),
-            digest: self.key.as_ref().map(digest),
+            digest,
         };
         let fault = |what: &str| Error::new(Kind::Egress, what);
         let mut text = serde_json::to_string(&line)

@@ -9,24 +9,10 @@ use crate::{
     label::Labels,
     read::{self, Place},
     remotes::{LOCAL, Remote},
+    task::Task,
     tree::{Entry, Fault, Value},
     wall::Wall,
 };
-
-/// Tasks that can be mapped.
-pub const TASKS: &[&str] = &[
-    "ask",
-    "complete",
-    "chat",
-    "decide",
-    "classify",
-    "route",
-    "extract",
-    "redact",
-    "rewrite",
-    "summarise",
-    "judge",
-];
 
 /// Who answers, under a name of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +69,11 @@ pub enum Step<'a> {
 }
 
 impl Cascade {
+    /// Whether an answer with this margin holds, so that nobody else is asked.
+    pub fn holds(&self, margin: Option<f64>) -> bool {
+        margin.is_some_and(|margin| margin >= self.below)
+    }
+
     /// What follows from the `margin` of the first answer: best minus second, as the caller
     /// measures it. One that is missing or no number does not decide. `then` is where requests to
     /// the second profile would go ([`Profile::destination`]). The wall is asked again for the
@@ -94,7 +85,7 @@ impl Cascade {
         labels: &Labels,
         wall: &Wall,
     ) -> Step<'_> {
-        if margin.is_some_and(|margin| margin >= self.below) {
+        if self.holds(margin) {
             return Step::Use(&self.first);
         }
         let stays = self.then.provider == LOCAL;
@@ -106,13 +97,24 @@ impl Cascade {
     }
 }
 
-/// What a task is mapped to.
+/// What a name leads to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// One profile.
     Profile(Profile),
     /// A cascade of two.
     Cascade(Cascade),
+}
+
+/// A task with the name that it is mapped to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// The task.
+    pub task: Task,
+    /// A profile's or a cascade's name.
+    pub name: String,
+    /// Where it was said.
+    pub place: Place,
 }
 
 /// The tables of one file.
@@ -133,7 +135,7 @@ pub struct Layer<'a> {
 pub struct Profiles {
     profiles: Vec<Profile>,
     cascades: Vec<Cascade>,
-    tasks: Vec<(String, String, Place)>,
+    tasks: Vec<Mapped>,
 }
 
 impl Profiles {
@@ -142,7 +144,8 @@ impl Profiles {
     /// # Errors
     ///
     /// A name that nobody defines, one for both a profile and a cascade, an unknown task or
-    /// provider; with file and line.
+    /// provider, a cascade whose first profile tells no margin, a task that is mapped to a cascade
+    /// and has none; with file and line.
     pub fn read(layers: &[Layer<'_>]) -> Result<Profiles, Error> {
         let mut out = Profiles::default();
         // References are looked up when all files have said what there is.
@@ -165,9 +168,9 @@ impl Profiles {
                 }
             }
             for entry in layer.tasks {
-                let target = task(entry).map_err(fault)?;
-                if out.tasks.iter().all(|(task, ..)| *task != entry.key) {
-                    out.tasks.push((entry.key.clone(), target, place(entry)));
+                let (task, name) = task(entry).map_err(fault)?;
+                if out.tasks.iter().all(|mapped| mapped.task != task) {
+                    out.tasks.push(Mapped { task, name, place: place(entry) });
                 }
             }
         }
@@ -186,17 +189,34 @@ impl Profiles {
                 })
             };
             let (first, then) = (find(raw.first)?, find(raw.then)?);
+            if first.provider != LOCAL {
+                let what = format!("`first`: `{}` asks {}", first.name, first.provider);
+                let hint = "only `local` tells how clear an answer is: take a profile of it";
+                return Err(fault(Fault::new(raw.first.value_at, what).hint(hint)));
+            }
             let place = Place { file: Arc::from(file), line: raw.entry.at.line };
             let cascade = Cascade { name: name.clone(), first, below: raw.below, then, place };
             out.cascades.push(cascade);
         }
-        for (_, target, place) in &out.tasks {
-            if out.target(target).is_none() {
-                let what = match read::is_name(target) {
-                    true => format!("{place}: unknown profile or cascade `{target}`"),
-                    false => format!("{place}: an unknown profile or cascade"),
-                };
-                return Err(Error::new(Kind::Policy, what).hint(format!("known: {}", out.names())));
+        for Mapped { task, name, place } in &out.tasks {
+            let no = |what: String, hint: String| {
+                Err(Error::new(Kind::Policy, format!("{place}: {what}")).hint(hint))
+            };
+            match out.named(name) {
+                Some(Target::Cascade(_)) if !task.has_margin() => {
+                    let what =
+                        format!("`{}` has no margin, and `{name}` is a cascade", task.name());
+                    return no(what, "map it to a profile; `decide` can ask a cascade".into());
+                }
+                Some(_) => {}
+                None if read::is_name(name) => {
+                    let what = format!("unknown profile or cascade `{name}`");
+                    return no(what, format!("known: {}", out.names()));
+                }
+                None => {
+                    let known = format!("known: {}", out.names());
+                    return no("an unknown profile or cascade".into(), known);
+                }
             }
         }
         Ok(out)
@@ -207,7 +227,8 @@ impl Profiles {
         self.profiles.iter().find(|profile| profile.name == name)
     }
 
-    fn target(&self, name: &str) -> Option<Target> {
+    /// What `name` leads to: a profile or a cascade.
+    pub fn named(&self, name: &str) -> Option<Target> {
         let cascade = self.cascades.iter().find(|cascade| cascade.name == name);
         match (self.profile(name), cascade) {
             (Some(profile), _) => Some(Target::Profile(profile.clone())),
@@ -216,21 +237,11 @@ impl Profiles {
         }
     }
 
-    /// What the operator mapped `task` to.
-    ///
-    /// # Errors
-    ///
-    /// When nobody mapped it.
-    pub fn task(&self, task: &str) -> Result<Target, Error> {
-        let name = self.tasks.iter().find(|(known, ..)| known == task).map(|(_, name, _)| name);
-        name.and_then(|name| self.target(name)).ok_or_else(|| {
-            let what = match read::is_name(task) {
-                true => format!("no profile is set for the task `{task}`"),
-                false => "no profile is set for this task".into(),
-            };
-            Error::new(Kind::Profile, what)
-                .hint("the operator sets one in the table `[tasks]` of a recinto.toml")
-        })
+    /// What the operator mapped `task` to, if it was.
+    pub fn task(&self, task: Task) -> Option<(&Mapped, Target)> {
+        let mapped = self.tasks.iter().find(|mapped| mapped.task == task)?;
+        // Names were looked up when they were read.
+        Some((mapped, self.named(&mapped.name)?))
     }
 
     /// Every profile.
@@ -243,12 +254,13 @@ impl Profiles {
         &self.cascades
     }
 
-    /// Every mapped task with the name it is mapped to.
-    pub fn tasks(&self) -> impl Iterator<Item = (&str, &str, &Place)> {
-        self.tasks.iter().map(|(task, name, place)| (task.as_str(), name.as_str(), place))
+    /// Every mapped task.
+    pub fn tasks(&self) -> &[Mapped] {
+        &self.tasks
     }
 
-    fn names(&self) -> String {
+    /// All names of profiles and cascades, for an error.
+    pub fn names(&self) -> String {
         let profiles = self.profiles.iter().map(|profile| profile.name.as_str());
         let all: Vec<&str> =
             profiles.chain(self.cascades.iter().map(|c| c.name.as_str())).collect();
@@ -285,12 +297,11 @@ fn profile(entry: &Entry) -> Result<(String, String), Fault> {
     Ok((provider.into(), model.into()))
 }
 
-/// The name that `[tasks]`' entry maps a task to.
-fn task(entry: &Entry) -> Result<String, Fault> {
-    if !TASKS.contains(&entry.key.as_str()) {
-        return Err(read::unknown(entry.at, "task", &entry.key, &TASKS.join(", ")));
-    }
-    Ok(read::text(entry)?.to_owned())
+/// The task of `[tasks]`' entry, and the name that it is mapped to.
+fn task(entry: &Entry) -> Result<(Task, String), Fault> {
+    let task = Task::from_name(&entry.key)
+        .ok_or_else(|| read::unknown(entry.at, "task", &entry.key, &Task::known()))?;
+    Ok((task, read::text(entry)?.to_owned()))
 }
 
 struct RawCascade<'a> {

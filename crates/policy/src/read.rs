@@ -49,8 +49,8 @@ pub(crate) fn table(entry: &Entry) -> Result<&[Entry], Fault> {
     }
 }
 
-/// A name of the operator's: a short plain word.
-pub(crate) fn is_name(text: &str) -> bool {
+/// Whether a text can be a name of the operator's: a short plain word.
+pub fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=60).contains(&text.chars().count()) && text.chars().all(plain)
 }

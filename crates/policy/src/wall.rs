@@ -131,8 +131,8 @@ impl Permit<'_> {
     /// When the log cannot be written: then nothing may be sent.
     pub fn record<'b>(self, log: &EgressLog, body: &'b [u8]) -> Result<Cleared<'b>, Error> {
         let entry = Entry { to: &self.to, labels: &self.labels, rules: &self.rules, body };
-        log.append(&entry)?;
-        Ok(Cleared { to: self.to, body })
+        let digest = log.append(&entry)?;
+        Ok(Cleared { to: self.to, body, digest })
     }
 }
 
@@ -184,6 +184,7 @@ impl<'w> Pass<'w> {
 pub struct Cleared<'b> {
     to: Destination,
     body: &'b [u8],
+    digest: Option<String>,
 }
 
 impl<'b> Cleared<'b> {
@@ -195,6 +196,11 @@ impl<'b> Cleared<'b> {
     /// The bytes that may go.
     pub fn body(&self) -> &'b [u8] {
         self.body
+    }
+
+    /// The body's digest as it stands in the log; `None` where the operator has no key.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// Whether the address is one of the permitted host. A transport asks for the first address,

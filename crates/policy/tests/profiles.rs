@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use recinto_policy::{
-    Kind, Labels, Layer, Policy, Profile, Profiles, Step, TASKS, Target, Wall,
+    Labels, Layer, Policy, Profile, Profiles, Step, TASKS, Target, Task, Wall,
     tree::{self, Entry, Value},
 };
 
@@ -29,8 +29,8 @@ careful = \"anthropic/claude\"
 \"prudente_ñ\" = \"local/./m.gguf\"
 
 [tasks]
-route = \"fast\"
-extract = \"twice\"
+extract = \"fast\"
+decide = \"twice\"
 
 [cascade]
 twice = { first = \"fast\", below = 0.2, then = \"careful\" }
@@ -40,29 +40,29 @@ inside = { first = \"fast\", below = 3, then = \"prudente_ñ\" }
 #[test]
 fn tasks_lead_to_profiles() {
     let all = read(&[("p.toml", TEXT)]).unwrap();
-    let Target::Profile(fast) = all.task("route").unwrap() else { panic!("{all:?}") };
+    let (mapped, Target::Profile(fast)) = all.task(Task::Extract).unwrap() else {
+        panic!("{all:?}")
+    };
+    assert_eq!(mapped.place.to_string(), "p.toml, line 7");
     assert_eq!((fast.provider.as_str(), fast.model.as_str()), ("local", "hf:o/qwen:q4.gguf"));
     assert_eq!(fast.place.to_string(), "p.toml, line 2");
     assert_eq!(fast.destination(None).unwrap(), None);
-    let Target::Cascade(twice) = all.task("extract").unwrap() else { panic!("{all:?}") };
+    let (_, Target::Cascade(twice)) = all.task(Task::Decide).unwrap() else { panic!("{all:?}") };
     assert_eq!((twice.first.name.as_str(), twice.then.name.as_str()), ("fast", "careful"));
     let host = twice.then.destination(None).unwrap().unwrap();
     assert_eq!(host.to_string(), "anthropic at api.anthropic.com, model claude");
-    for task in ["decide", "", "ñ\u{1b}[2J"] {
-        let error = all.task(task).unwrap_err();
-        assert_eq!(error.kind(), Kind::Profile, "{task}");
-        assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
-    }
-    assert_eq!((all.profiles().len(), all.cascades().len(), all.tasks().count()), (3, 2, 2));
+    assert_eq!(all.task(Task::Ask), None, "nobody mapped it");
+    assert!(all.named("inside").is_some() && all.named("nadie").is_none());
+    assert_eq!((all.profiles().len(), all.cascades().len(), all.tasks().len()), (3, 2, 2));
     // The nearest file's word, for each name; names of all files are known to all.
-    let user =
-        "[profiles]\nfast = \"openai/gpt\"\nslow = \"openai/o\"\n[tasks]\ndecide = \"slow\"\n";
-    let near = "[profiles]\nfast = \"local/x.gguf\"\n[tasks]\nroute = \"slow\"\n";
+    let user = "[profiles]\nfast = \"openai/gpt\"\nslow = \"openai/o\"\n[tasks]\nask = \"slow\"\n";
+    let near = "[profiles]\nfast = \"local/x.gguf\"\n[tasks]\nextract = \"slow\"\n";
     let all = read(&[("near.toml", near), ("user.toml", user)]).unwrap();
     assert_eq!(all.profile("fast").unwrap().provider, "local");
-    for task in ["route", "decide"] {
-        let found = all.task(task).unwrap();
-        assert!(matches!(found, Target::Profile(Profile { name, .. }) if name == "slow"), "{task}");
+    for task in [Task::Extract, Task::Ask] {
+        let (_, found) = all.task(task).unwrap();
+        let slow = matches!(found, Target::Profile(Profile { name, .. }) if name == "slow");
+        assert!(slow, "{task:?}");
     }
 }
 
@@ -108,9 +108,9 @@ fn unknown_names_have_a_line() {
     let with = |more: &str| format!("[profiles]\na = \"local/m\"\nb = \"openai/gpt\"\n{more}\n");
     let cases = [
         ("task", with("[tasks]\nrouet = 'a'"), "line 5, column 1: unknown task `rouet`"),
-        ("profile", with("[tasks]\nroute = 'c'"), "line 5: unknown profile or cascade `c`"),
-        ("no name", with("[tasks]\nroute = \"c\\u001b\""), "line 5: an unknown profile"),
-        ("form", with("[tasks]\nroute = 5"), "line 5, column 9: `route`: a text is needed"),
+        ("profile", with("[tasks]\nextract = 'c'"), "line 5: unknown profile or cascade `c`"),
+        ("no name", with("[tasks]\nextract = \"c\\u001b\""), "line 5: an unknown profile"),
+        ("form", with("[tasks]\nextract = 5"), "line 5, column 11: `extract`: a text is needed"),
         (
             "first",
             with("[cascade]\nx = { first='c', below=1, then='b' }"),
@@ -121,6 +121,16 @@ fn unknown_names_have_a_line() {
         ("below", with("[cascade]\nx = { first='a', below=0, then='b' }"), "a number above 0"),
         ("below", with("[cascade]\nx = { first='a', below=nan, then='b' }"), "a number above 0"),
         ("below", with("[cascade]\nx = { first='a', below='1', then='b' }"), "a number above 0"),
+        (
+            "first elsewhere",
+            with("[cascade]\nx = { first='b', below=1, then='a' }"),
+            "line 5, column 13: `first`: `b` asks openai",
+        ),
+        (
+            "no margin",
+            with("[tasks]\nask = 'x'\n[cascade]\nx = { first='a', below=1, then='b' }"),
+            "line 5: `ask` has no margin, and `x` is a cascade",
+        ),
         ("two words", with("[cascade]\nx = { first='a', then='b' }"), "three words are needed"),
         ("no table", with("[cascade]\nx = 'a'"), "three words are needed"),
         ("both", with("[cascade]\na = { first='a', below=1, then='b' }"), "`a` is a profile, too"),
@@ -136,5 +146,8 @@ fn unknown_names_have_a_line() {
         assert!(text.starts_with("/casa/p.toml, line ") && text.contains(part), "{name}: {text}");
         assert!(!text.contains('\u{1b}'), "{name}: {text:?}");
     }
-    assert!(TASKS.contains(&"route") && read(&[]).unwrap() == Profiles::default());
+    assert_eq!(read(&[]).unwrap(), Profiles::default());
+    for (task, name) in TASKS {
+        assert_eq!((Task::from_name(name), task.name()), (Some(*task), *name));
+    }
 }

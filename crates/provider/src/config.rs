@@ -61,7 +61,7 @@ pub const TABLES: &[Table] = &[
     Table {
         name: "tasks",
         about: "which profile or cascade each task uses",
-        example: &["route = \"fast\"", "extract = \"twice\""],
+        example: &["ask = \"fast\"", "decide = \"twice\""],
         check: recinto_policy::check_tasks,
     },
     Table {

@@ -1,7 +1,11 @@
 //! The provider that is a service elsewhere: settings to a line, a turn to a request, and its
 //! answer checked against the shape that was asked for.
 
-use std::{fs, sync::OnceLock, time::Instant};
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use recinto_engine::{Piece, Scores, Stop};
 use recinto_grammar::Grammars;
@@ -32,7 +36,7 @@ pub struct Elsewhere {
     to: Destination,
     wall: Wall,
     log: EgressLog,
-    budget: Budget,
+    budget: Arc<Budget>,
     grammars: OnceLock<Result<Grammars, Error>>,
 }
 
@@ -90,8 +94,14 @@ impl Elsewhere {
         let to = remote.destination()?;
         let wall = policies::wall(settings, around)?;
         let log = policies::egress_log(settings, around, &wall)?;
-        let budget = policies::budget(settings, &wall)?;
+        let budget = Arc::new(policies::budget(settings, &wall)?);
         Ok(Elsewhere { name, remote, to, wall, log, budget, grammars: OnceLock::new() })
+    }
+
+    /// The same within a budget that others of this process use, too.
+    pub fn within(mut self, budget: Arc<Budget>) -> Elsewhere {
+        self.budget = budget;
+        self
     }
 
     /// The line.
@@ -127,7 +137,7 @@ impl Elsewhere {
             time: request.options.deadline.unwrap_or(self.remote.config().silence),
         };
         let model = &self.remote.config().model;
-        Ok(self.budget.reserve("", self.name.name(), model, &estimate)?)
+        Ok(self.budget.reserve(turn.counted(), self.name.name(), model, &estimate)?)
     }
 
     /// Asks within the policy and the budget.
@@ -228,7 +238,13 @@ impl Provider for Elsewhere {
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let (operation, options) = (Operation::of(&turn.request), &turn.request.options);
         let model = &self.remote.config().model;
-        span::within(operation, self.name.name(), model, options, || self.answer(turn, stop, sink))
+        let mut reply = span::within(operation, self.name.name(), model, options, || {
+            self.answer(turn, stop, sink)
+        })?;
+        if let Made::Service(service) = &mut reply.made {
+            service.answer_digest = self.log.digest(reply.text.as_bytes());
+        }
+        Ok(reply)
     }
 
     fn score(&self, _: &Turn, _: &[String], _: &Stop) -> Result<Scores, Error> {
@@ -308,6 +324,8 @@ fn reply(mut answer: Answer, complete: Option<bool>) -> Reply {
             id: facts.id,
             request_id: facts.request_id,
             fingerprint: facts.fingerprint,
+            request_digest: facts.request_digest,
+            answer_digest: None,
             requests: facts.requests,
             not_sent: facts.not_sent,
             first: facts.first,

@@ -5,6 +5,8 @@
 //! [`Provider`]. No setting at all means this process, never anybody else.
 #![forbid(unsafe_code)]
 
+mod cascaded;
+mod choice;
 mod config;
 mod defaults;
 #[cfg(feature = "remote")]
@@ -17,6 +19,7 @@ mod held;
 mod judging;
 mod local;
 pub mod lock;
+mod meter;
 mod mock;
 mod name;
 mod opened;
@@ -32,11 +35,15 @@ mod trusted;
 mod turn;
 mod values;
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 
 use recinto_engine::{OpenOptions, Options, Piece, Scores, Stop};
+use recinto_policy::{Budget, Wall};
+pub use recinto_policy::{TASKS, Task};
 use recinto_store::Roots;
 
+pub use cascaded::{Cascaded, Next};
+pub use choice::{Choice, Route, Rule, Then};
 pub use config::{
     At, CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, Fault, LISTS, OPTIONS, OptionRow,
     OptionSetting, TABLES, Table, Value,
@@ -95,6 +102,12 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// The cascade that this is, where the operator's files name a second provider; `None` for
+    /// others. Who has no use for a second one is answered by the first.
+    fn cascaded(&self) -> Option<&Cascaded> {
+        None
+    }
+
     /// Answers one turn; `sink` sees each piece of the reply as it comes and may say stop.
     ///
     /// # Errors
@@ -136,11 +149,71 @@ pub const BUILD: &str = if REMOTE { "recinto" } else { "recinto-local" };
 /// As [`Local::open`]; for others what is wrong with the settings, and [`Kind::NotBuilt`] where
 /// they are not built in.
 pub fn open(settings: &Settings, options: OpenOptions) -> Result<Box<dyn Provider>, Error> {
+    let around = Surroundings::now()?;
+    let budget = budget(settings, &around)?;
+    open_within(settings, options, &around, &budget)
+}
+
+/// Opens who was chosen for a task. Of a cascade the first profile is opened, and the second when
+/// it is needed; both count towards one budget.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_choice(choice: &Choice, options: OpenOptions) -> Result<Box<dyn Provider>, Error> {
+    open_choice_in(choice, options, &Surroundings::now()?)
+}
+
+/// The same with the environment given.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_choice_in(
+    choice: &Choice,
+    options: OpenOptions,
+    around: &Surroundings,
+) -> Result<Box<dyn Provider>, Error> {
+    match &choice.then {
+        Some(then) => Ok(Box::new(Cascaded::open(choice, then, options, around.clone())?)),
+        None => {
+            let budget = budget(&choice.settings, around)?;
+            open_within(&choice.settings, options, around, &budget)
+        }
+    }
+}
+
+/// The budget of a provider that is opened. One of this process answers also where a policy cannot
+/// be read: then the ceilings of the other files hold.
+fn budget(settings: &Settings, around: &Surroundings) -> Result<Arc<Budget>, Error> {
+    let wall = match policies::wall(settings, around) {
+        Err(error) if settings.provider().is_remote() => return Err(error),
+        wall => wall.unwrap_or_else(|_| Wall::default()),
+    };
+    Ok(Arc::new(policies::budget(settings, &wall)?))
+}
+
+fn open_within(
+    settings: &Settings,
+    options: OpenOptions,
+    around: &Surroundings,
+    budget: &Arc<Budget>,
+) -> Result<Box<dyn Provider>, Error> {
     match settings.provider() {
-        Name::Local => Ok(Box::new(Local::open(settings, options)?)),
-        Name::Mock => Ok(Box::new(Mock::new(settings.model.as_ref().map(|m| m.value.as_str())))),
+        Name::Local => {
+            let roots = Roots::from_env(&|name| around.value(name), &around.here);
+            let local = Local::open_in(settings, &roots, options)?;
+            Ok(Box::new(local.within(Arc::clone(budget))))
+        }
+        Name::Mock => {
+            let mock = Mock::new(settings.model.as_ref().map(|m| m.value.as_str()));
+            Ok(Box::new(mock.within(Arc::clone(budget))))
+        }
         #[cfg(feature = "remote")]
-        _ => Ok(Box::new(Elsewhere::open(settings)?)),
+        _ => {
+            let elsewhere = Elsewhere::open_in(settings, around)?;
+            Ok(Box::new(elsewhere.within(Arc::clone(budget))))
+        }
         #[cfg(not(feature = "remote"))]
         other => Err(not_built(other)),
     }

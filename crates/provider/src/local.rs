@@ -1,17 +1,23 @@
 //! The provider that is this process: an opened model, no socket.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use recinto_engine::{
     Constraint, Message, Model, OpenOptions, Options, Reply as EngineReply, Request, Role, Scores,
     Session, SessionOptions, Stop, TemplateSource,
 };
 use recinto_grammar::{Grammar, Grammars, Shape};
+use recinto_policy::Budget;
 use recinto_store::{Files, Roots, licence::Licence};
 
 use crate::{
     Abilities, Error, Identity, Name, Opened, Provider, Reply, Settings, Sink, Turn,
     defaults::{self, Defaults},
+    meter::{self, Whose},
     opened::open_in,
     span::{self, Operation, Outcome},
 };
@@ -26,6 +32,7 @@ pub struct Local {
     notes: Vec<String>,
     session: SessionOptions,
     warnings: Vec<String>,
+    budget: Option<Arc<Budget>>,
     /// Made when the first shape is asked for: it reads the whole vocabulary.
     grammars: OnceLock<Result<Grammars, Error>>,
 }
@@ -80,12 +87,31 @@ impl Local {
             notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
         let grammars = OnceLock::new();
-        Ok(Local { model, name, files, defaults, licences, notes, session, warnings, grammars })
+        let budget = None;
+        Ok(Local {
+            model,
+            name,
+            files,
+            defaults,
+            licences,
+            notes,
+            session,
+            warnings,
+            budget,
+            grammars,
+        })
     }
 
     /// The same with sessions made by `options`.
     pub fn with_session(mut self, options: SessionOptions) -> Local {
         self.session = options;
+        self
+    }
+
+    /// The same within a budget, which its replies and scorings count towards. Without one nothing
+    /// is counted.
+    pub fn within(mut self, budget: Arc<Budget>) -> Local {
+        self.budget = Some(budget);
         self
     }
 
@@ -162,20 +188,21 @@ impl Local {
         Cow::Owned(filled)
     }
 
-    /// Answers `request` in `session`.
+    /// Answers a turn in `session`; a shape is not looked at.
     ///
     /// # Errors
     ///
-    /// As [`Session::reply`].
+    /// As [`Session::reply`]; a budget that does not hold it.
     pub fn reply(
         &self,
         session: &mut Session,
-        request: &Request,
+        turn: &Turn,
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<EngineReply, Error> {
-        self.within(Operation::of(request), &request.options, || {
-            Ok(session.reply(&self.request(request), stop, sink)?)
+        let output = turn.request.options.max_tokens;
+        self.metered(Operation::of(&turn.request), turn, output, |request| {
+            Ok(session.reply(request, stop, sink)?)
         })
     }
 
@@ -189,14 +216,22 @@ impl Local {
         Ok(made.as_ref().map_err(Error::clone)?.compile(shape)?)
     }
 
-    /// Does `work` in a span that names this model.
-    fn within<T: Outcome>(
+    /// Does `work` with the turn's request, as the store completes it, in a span that names this
+    /// model and within the budget.
+    fn metered<T: Outcome>(
         &self,
         operation: Operation,
-        options: &Options,
-        work: impl FnOnce() -> Result<T, Error>,
+        turn: &Turn,
+        output: usize,
+        work: impl FnOnce(&Request) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        span::within(operation, "recinto", &self.name, options, work)
+        let options = &turn.request.options;
+        span::within(operation, "recinto", &self.name, options, || {
+            let request = self.request(&turn.request);
+            let whose = Whose { identity: turn.counted(), model: &self.name };
+            let count = |request: &Request| Ok(self.model.prompt(request)?.ids.len() as u64);
+            meter::within(self.budget.as_deref(), whose, &request, output as u64, count, work)
+        })
     }
 }
 
@@ -226,15 +261,18 @@ impl Provider for Local {
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let mut grammar = turn.shape.as_ref().map(|shape| self.shape(shape)).transpose()?;
         let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
-        self.within(Operation::of(&turn.request), &turn.request.options, || {
-            let request = self.request(&turn.request);
-            Ok(self.session()?.reply_within(&request, constraint, stop, sink)?.into())
+        let output = turn.request.options.max_tokens;
+        self.metered(Operation::of(&turn.request), turn, output, |request| {
+            Ok(self.session()?.reply_within(request, constraint, stop, sink)?.into())
         })
     }
 
     fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
-        self.within(Operation::Score, &turn.request.options, || {
-            Ok(self.session()?.score(&self.request(&turn.request), labels, stop)?)
+        // No label has more tokens than bytes, and each has an end.
+        let output = labels.iter().map(|label| label.len() + 1).sum();
+        self.metered(Operation::Score, turn, output, |request| {
+            let end = request.options.deadline.and_then(|time| Instant::now().checked_add(time));
+            Ok(self.session()?.score(request, labels, &stop.with_deadline(end))?)
         })
     }
 }

@@ -1,14 +1,19 @@
 //! The provider that is nobody: answers that follow from the request alone, so that what is built
 //! on answers can be tried without a model and without a network.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use recinto_engine::{
     Constraint, LabelScore, Mask, Mode, Options, Piece, Request, Scores, Stop, Usage,
 };
 use recinto_grammar::{Grammars, Shape};
+use recinto_policy::Budget;
 
-use crate::{Abilities, Error, Finish, Identity, Kind, Made, Name, Provider, Reply, Sink, Turn};
+use crate::{
+    Abilities, Error, Finish, Identity, Kind, Made, Name, Provider, Reply, Sink, Turn,
+    meter::{self, Whose},
+    span::Outcome,
+};
 
 /// Words of an answer without a shape.
 const WORDS: [&str; 8] = ["uno", "dos", "tres", "año", "ñandú", "sí", "no", "quizá"];
@@ -20,12 +25,31 @@ const FIRST: &[u8] = b"\"}],:e0";
 /// Answers that follow from the request alone.
 pub struct Mock {
     model: String,
+    budget: Option<Arc<Budget>>,
 }
 
 impl Mock {
     /// One that calls itself `model`.
     pub fn new(model: Option<&str>) -> Mock {
-        Mock { model: model.unwrap_or("mock").to_owned() }
+        Mock { model: model.unwrap_or("mock").to_owned(), budget: None }
+    }
+
+    /// The same within a budget.
+    pub fn within(mut self, budget: Arc<Budget>) -> Mock {
+        self.budget = Some(budget);
+        self
+    }
+
+    fn metered<T: Outcome>(
+        &self,
+        turn: &Turn,
+        output: usize,
+        work: impl FnOnce(&Request) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let whose = Whose { identity: turn.counted(), model: &self.model };
+        let count = |request: &Request| Ok(prompt_tokens(request) as u64);
+        let (budget, output) = (self.budget.as_deref(), output as u64);
+        meter::within(budget, whose, &turn.request, output, count, work)
     }
 }
 
@@ -102,90 +126,104 @@ impl Provider for Mock {
     }
 
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
-        let request = &turn.request;
-        if request.messages.is_empty() {
-            return Err(Error::new(Kind::Request, "a request without messages"));
-        }
-        request.options.check(usize::MAX)?;
-        if stop.stopped() {
-            return Err(Error::new(Kind::Cancelled, "stopped before an answer began"));
-        }
-        let (number, most) = (number(request), request.options.max_tokens);
-        let mut finish = Finish::End;
-        let (pieces, complete) = match &turn.shape {
-            Some(shape) => {
-                let (text, complete) = shaped(shape, number, most.saturating_mul(4))?;
-                if !complete {
-                    finish = Finish::Length;
-                }
-                (vec![text], Some(complete))
-            }
-            None => {
-                let pick = |at: u64| WORDS[(fold(number, &at.to_le_bytes()) % 8) as usize];
-                let all: Vec<String> = (0..LENGTH)
-                    .map(|at| if at == 0 { pick(at).to_owned() } else { format!(" {}", pick(at)) })
-                    .collect();
-                if all.len() > most {
-                    finish = Finish::Length;
-                }
-                (all.into_iter().take(most).collect(), None)
-            }
-        };
-        let mut text = String::new();
-        for piece in pieces {
-            if stop.stopped() {
-                finish = if stop.cancelled() { Finish::Cancelled } else { Finish::Deadline };
-                break;
-            }
-            text.push_str(&piece);
-            if sink(Piece::Text(&piece)) == ControlFlow::Break(()) {
-                finish = Finish::Cancelled;
-                break;
-            }
-        }
-        let usage = Usage {
-            prompt_tokens: prompt_tokens(request),
-            cached_tokens: 0,
-            output_tokens: words(&text),
-        };
-        Ok(Reply {
-            text,
-            reasoning: String::new(),
-            calls: Vec::new(),
-            finish,
-            usage,
-            options: Options {
-                seed: Some(request.options.seed.unwrap_or(0)),
-                ..request.options.clone()
-            },
-            logprobs: Vec::new(),
-            complete,
-            notes: vec!["no model answered: this is the provider `mock`".into()],
-            made: Made::Mock,
+        self.metered(turn, turn.request.options.max_tokens, |request| {
+            answer(request, turn.shape.as_ref(), stop, sink)
         })
     }
 
     fn score(&self, turn: &Turn, labels: &[String], _: &Stop) -> Result<Scores, Error> {
-        if labels.is_empty() {
-            return Err(Error::new(Kind::Request, "no label to score"));
-        }
-        let number = number(&turn.request);
-        // From 1 to 2^16, so that no probability is zero.
-        let weight = |label: &String| (fold(number, label.as_bytes()) >> 48) as f64 + 1.0;
-        let weights: Vec<f64> = labels.iter().map(weight).collect();
-        let total: f64 = weights.iter().sum();
-        let scores = weights.iter().map(|weight| {
-            let probability = weight / total;
-            let logprob = probability.ln();
-            LabelScore { probability, logprob, mean: logprob, parts: vec![logprob] }
-        });
-        let usage = Usage {
-            prompt_tokens: prompt_tokens(&turn.request),
-            cached_tokens: 0,
-            output_tokens: labels.len(),
-        };
-        Ok(Scores { labels: scores.collect(), mass: 1.0, usage, mode: Mode::Chat })
+        self.metered(turn, labels.len(), |request| scores(request, labels))
     }
+}
+
+fn answer(
+    request: &Request,
+    shape: Option<&Shape>,
+    stop: &Stop,
+    sink: &mut Sink<'_>,
+) -> Result<Reply, Error> {
+    if request.messages.is_empty() {
+        return Err(Error::new(Kind::Request, "a request without messages"));
+    }
+    request.options.check(usize::MAX)?;
+    if stop.stopped() {
+        return Err(Error::new(Kind::Cancelled, "stopped before an answer began"));
+    }
+    let (number, most) = (number(request), request.options.max_tokens);
+    let mut finish = Finish::End;
+    let (pieces, complete) = match shape {
+        Some(shape) => {
+            let (text, complete) = shaped(shape, number, most.saturating_mul(4))?;
+            if !complete {
+                finish = Finish::Length;
+            }
+            (vec![text], Some(complete))
+        }
+        None => {
+            let pick = |at: u64| WORDS[(fold(number, &at.to_le_bytes()) % 8) as usize];
+            let all: Vec<String> = (0..LENGTH)
+                .map(|at| if at == 0 { pick(at).to_owned() } else { format!(" {}", pick(at)) })
+                .collect();
+            if all.len() > most {
+                finish = Finish::Length;
+            }
+            (all.into_iter().take(most).collect(), None)
+        }
+    };
+    let mut text = String::new();
+    for piece in pieces {
+        if stop.stopped() {
+            finish = if stop.cancelled() { Finish::Cancelled } else { Finish::Deadline };
+            break;
+        }
+        text.push_str(&piece);
+        if sink(Piece::Text(&piece)) == ControlFlow::Break(()) {
+            finish = Finish::Cancelled;
+            break;
+        }
+    }
+    let usage = Usage {
+        prompt_tokens: prompt_tokens(request),
+        cached_tokens: 0,
+        output_tokens: words(&text),
+    };
+    Ok(Reply {
+        text,
+        reasoning: String::new(),
+        calls: Vec::new(),
+        finish,
+        usage,
+        options: Options {
+            seed: Some(request.options.seed.unwrap_or(0)),
+            ..request.options.clone()
+        },
+        logprobs: Vec::new(),
+        complete,
+        notes: vec!["no model answered: this is the provider `mock`".into()],
+        made: Made::Mock,
+    })
+}
+
+fn scores(request: &Request, labels: &[String]) -> Result<Scores, Error> {
+    if labels.is_empty() {
+        return Err(Error::new(Kind::Request, "no label to score"));
+    }
+    let number = number(request);
+    // From 1 to 2^16, so that no probability is zero.
+    let weight = |label: &String| (fold(number, label.as_bytes()) >> 48) as f64 + 1.0;
+    let weights: Vec<f64> = labels.iter().map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    let scores = weights.iter().map(|weight| {
+        let probability = weight / total;
+        let logprob = probability.ln();
+        LabelScore { probability, logprob, mean: logprob, parts: vec![logprob] }
+    });
+    let usage = Usage {
+        prompt_tokens: prompt_tokens(request),
+        cached_tokens: 0,
+        output_tokens: labels.len(),
+    };
+    Ok(Scores { labels: scores.collect(), mass: 1.0, usage, mode: Mode::Chat })
 }
 
 #[cfg(test)]

@@ -152,6 +152,13 @@ pub struct Service {
     /// What the service says of its system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// HMAC-SHA-256 of the body that was sent, under the operator's key, as it stands in the log of
+    /// sends; left out without a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_digest: Option<String>,
+    /// The same of the answer's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_digest: Option<String>,
     /// Requests that were sent for it, failed ones included.
     pub requests: u32,
     /// Options that were given and not sent.

@@ -12,7 +12,7 @@ use recinto_store::licence::Allowed;
 
 pub(crate) use key::PREFIX;
 pub use key::{Fallback, Key};
-pub(crate) use look::variables;
+pub(crate) use look::{model_of, variables};
 pub use source::{Setting, Source};
 
 use crate::{
@@ -133,6 +133,13 @@ settings! {
         short: Some('m'), value: "NAME", example: "\"./model.gguf\"",
         default: Fallback::Nothing, about: "The model: a path to a .gguf file, a name of an Ollama store or of the Hugging Face \
                 cache (`recinto models` lists them)",
+    }
+    /// Who answers, by a name of the operator's; see [`Settings::choose`].
+    profile: String {
+        read: values::profile, show: |name| name.clone(), paths: Paths::No,
+        short: None, value: "NAME", example: "\"fast\"",
+        default: Fallback::Words("what `[tasks]` says of the task"),
+        about: "Who answers, in place of provider and model: a name of `[profiles]` or `[cascade]`"
     }
     /// Who reads a judge's questions; see [`Settings::reader`].
     judge_provider: Reader {

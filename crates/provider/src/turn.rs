@@ -14,6 +14,9 @@ pub struct Turn {
     /// What the data is (`internal`, `client:acme`, …): policy says what may leave. None at all is
     /// data that nobody labelled.
     pub labels: Vec<String>,
+    /// For whom this is asked, such as a user: the operator's budget counts for each by itself.
+    /// Nobody named is one of them, too. It is sent nowhere and written nowhere.
+    pub identity: Option<String>,
 }
 
 impl From<Request> for Turn {
@@ -23,6 +26,11 @@ impl From<Request> for Turn {
 }
 
 impl Turn {
+    /// For whom the budget counts.
+    pub(crate) fn counted(&self) -> &str {
+        self.identity.as_deref().unwrap_or_default()
+    }
+
     /// The same with a shape for the answer.
     pub fn shaped(mut self, shape: Shape) -> Turn {
         self.shape = Some(shape);

@@ -18,6 +18,17 @@ pub(crate) fn text(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
+/// A name of the operator's.
+pub(crate) fn profile(text: &str) -> Result<String, Error> {
+    match recinto_policy::is_name(text.trim()) {
+        true => Ok(text.trim().to_owned()),
+        false => Err(Error::new(
+            Kind::Setting,
+            "a name of letters, digits, `-`, `_` and `.` is needed, 60 at the most",
+        )),
+    }
+}
+
 /// A count of threads.
 pub(crate) fn threads(text: &str) -> Result<usize, Error> {
     match text.trim().parse() {

@@ -7,9 +7,12 @@ mod kept;
 use std::{fs, ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{OpenOptions, Piece, Request, Stop};
+use recinto_policy::REMOTES;
 use recinto_provider::{
-    Elsewhere, Error, Finish, Flags, Kind, Provider, Reply, Settings, Shape, Surroundings, Turn,
+    Elsewhere, Error, Finish, Flags, Kind, Name, Provider, Reply, Settings, Shape, Surroundings,
+    Turn,
 };
+use recinto_remote::VENDORS;
 use recinto_testkit::service::{Act, Service, recording};
 use serde_json::{Value, json};
 
@@ -296,4 +299,21 @@ fn an_answer_from_elsewhere_is_a_span() {
     }
     let all = format!("{spans:?}");
     assert!(!all.contains("4711") && !all.contains("Núñez"), "{all}");
+}
+
+/// Who can be asked, who can be named in a policy, and who can be set are one list, with the same
+/// hosts.
+#[test]
+fn policies_and_lines_know_the_same_services() {
+    let of_policy: Vec<(&str, Option<&str>)> =
+        REMOTES.iter().map(|remote| (remote.name, remote.host)).collect();
+    let host = |url: &'static str| url.split('/').nth(2).expect("an address");
+    let of_lines: Vec<(&str, Option<&str>)> =
+        VENDORS.iter().map(|vendor| (vendor.name, vendor.base_url.map(host))).collect();
+    assert_eq!(of_policy, of_lines);
+    let known = Name::from_name("-").unwrap_err().to_string();
+    let (_, known) = known.split_once("known: ").expect("a list of names");
+    let remote: Vec<&str> =
+        known.split(", ").filter(|name| Name::from_name(name).is_ok_and(Name::is_remote)).collect();
+    assert_eq!(remote, of_policy.iter().map(|row| row.0).collect::<Vec<_>>());
 }

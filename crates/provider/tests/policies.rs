@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_policy::{Destination, Exhausted, Labels, Target, Usage};
+use recinto_policy::{Destination, Exhausted, Labels, Target, Task, Usage};
 use recinto_provider::{ConfigFile, Error, Flags, Kind, Settings, Surroundings, policies};
 
 /// A machine with a project, a user and a system.
@@ -321,11 +321,12 @@ fn budgets_of_all_files_hold() {
 #[test]
 fn profiles_of_all_files() {
     let machine = Machine::new()
-        .file(PROJECT, "[tasks]\nroute = \"fast\"\n")
+        .file(PROJECT, "[tasks]\nask = \"fast\"\n")
         .file(USER, "[profiles]\nfast = \"local/x.gguf\"\n");
     let all = policies::profiles(&machine.settings().unwrap()).unwrap();
-    assert!(matches!(all.task("route"), Ok(Target::Profile(profile)) if profile.name == "fast"));
-    let machine = Machine::new().file(PROJECT, "[tasks]\nroute = \"fast\"\n");
+    let (_, target) = all.task(Task::Ask).unwrap();
+    assert!(matches!(target, Target::Profile(profile) if profile.name == "fast"));
+    let machine = Machine::new().file(PROJECT, "[tasks]\nask = \"fast\"\n");
     let error = policies::profiles(&machine.settings().unwrap()).unwrap_err().to_string();
     assert!(error.contains("recinto.toml, line 2: unknown profile or cascade `fast`"), "{error}");
     let error = Machine::new().file(PROJECT, "[tasks]\nruta = \"x\"\n").settings().unwrap_err();

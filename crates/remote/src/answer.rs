@@ -70,6 +70,8 @@ pub struct Facts {
     pub request_id: Option<String>,
     /// What the service says of its system.
     pub fingerprint: Option<String>,
+    /// Of the body that was sent last, as it stands in the log of sends; `None` without a key.
+    pub request_digest: Option<String>,
     /// Requests that were sent for it, failed ones included.
     pub requests: u32,
     /// Options that were given and not sent.

@@ -331,6 +331,7 @@ impl Remote {
             Ok(cleared) => cleared,
             Err(error) => return Sent::failed(Error::of_policy(name, &error)),
         };
+        let request_digest = cleared.digest().map(str::to_owned);
         let Some(exchange) = self.net.send(request, cleared) else {
             let what = format!("there is no leave to send to {}", self.host());
             return Sent::failed(Error::new(name, Kind::Request, what));
@@ -370,6 +371,7 @@ impl Remote {
                     host: self.host().to_owned(),
                     wire: self.wire.name(),
                     request_id: id.clone(),
+                    request_digest,
                     first: first.or(Some(begun.elapsed())).filter(|_| draft.begun),
                     ..Facts::default()
                 };

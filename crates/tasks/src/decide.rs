@@ -4,6 +4,7 @@ use recinto_engine::{Stop, Usage};
 use recinto_provider::{Provider, Reply, Shape};
 
 use crate::{
+    cascade,
     error::{Error, Kind},
     input::Input,
     labels::Labels,
@@ -42,6 +43,21 @@ pub struct Scored {
     pub logprob: f64,
 }
 
+/// What a cascade made of the first answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leg {
+    /// The cascade.
+    pub cascade: String,
+    /// The profile whose answer stands: of an undecided one, the first.
+    pub profile: String,
+    /// The margin of the first answer: the likeliest one's probability less the second's.
+    pub margin: Option<f64>,
+    /// The least margin that decides.
+    pub below: f64,
+    /// Whether the second profile was asked.
+    pub escalated: bool,
+}
+
 /// What was decided.
 pub struct Decision {
     /// The label; `None` where none fits.
@@ -56,13 +72,16 @@ pub struct Decision {
     pub usage: Usage,
     /// The reply, by [`Method::Generate`].
     pub reply: Option<Reply>,
+    /// Which profile answered and by which margin, where a cascade was asked.
+    pub leg: Option<Leg>,
 }
 
 impl std::fmt::Debug for Decision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Decision");
         shown.field("label", &self.label).field("method", &self.method);
-        shown.field("scores", &self.scores).field("mass", &self.mass).finish_non_exhaustive()
+        shown.field("scores", &self.scores).field("mass", &self.mass).field("leg", &self.leg);
+        shown.finish_non_exhaustive()
     }
 }
 
@@ -70,10 +89,29 @@ impl std::fmt::Debug for Decision {
 /// order in which they were given. A scored label is never cut; of two that are equally likely the
 /// first of that order is taken.
 ///
+/// A provider that is the operator's cascade is asked as that says: the first profile by
+/// [`Method::Score`]; where its margin is too small, the second by the same where it can and by
+/// [`Method::Generate`] elsewhere, if policy lets the input's labels go there; else the outcome is
+/// [`Outcome::Undecided`]. `method` has no say then.
+///
 /// # Errors
 ///
 /// [`Kind::Unable`] where the provider cannot; whatever it meets otherwise.
 pub fn decide(
+    provider: &dyn Provider,
+    input: &Input,
+    labels: &Labels,
+    method: Method,
+    stop: &Stop,
+) -> Result<Outcome<Decision>, Error> {
+    match provider.cascaded() {
+        Some(cascaded) => cascade::decide(cascaded, input, labels, stop),
+        None => one(provider, input, labels, method, stop),
+    }
+}
+
+/// Asks one provider.
+pub(crate) fn one(
     provider: &dyn Provider,
     input: &Input,
     labels: &Labels,
@@ -91,7 +129,8 @@ pub fn decide(
                 let label = decided.ok_or_else(|| outcome::unkept(provider))?;
                 let usage = reply.usage;
                 let (scores, mass) = (Vec::new(), None);
-                Ok(Decision { label, method, scores, mass, usage, reply: Some(reply) })
+                let (reply, leg) = (Some(reply), None);
+                Ok(Decision { label, method, scores, mass, usage, reply, leg })
             })
         }
         Method::Score => {
@@ -120,7 +159,8 @@ pub fn decide(
                 Error::new(Kind::Unkept, what)
             })?;
             let label = best.label.clone();
-            Ok(Outcome::Done(Decision { label, method, scores, mass, usage, reply: None }))
+            let (reply, leg) = (None, None);
+            Ok(Outcome::Done(Decision { label, method, scores, mass, usage, reply, leg }))
         }
     }
 }

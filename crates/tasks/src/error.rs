@@ -14,6 +14,8 @@ pub enum Kind {
     Unable,
     /// The answer ended before it was a value.
     Incomplete(Finish),
+    /// The operator's cascade wants a clearer answer, and policy lets nobody else be asked.
+    Undecided,
     /// The provider answered with something else than the shape that was asked for.
     Unkept,
     /// The value keeps to its schema and cannot be held by the type it is read into.

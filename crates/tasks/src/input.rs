@@ -19,6 +19,8 @@ pub struct Input {
     pub options: Options,
     /// What the data is; policy says by it what may leave. See [`Turn::labels`].
     pub data_labels: Vec<String>,
+    /// For whom this is asked; the operator's budget counts by it. See [`Turn::identity`].
+    pub identity: Option<String>,
 }
 
 impl Input {
@@ -52,12 +54,18 @@ impl Input {
         }
         messages.push(self.text.clone());
         let request = Request { messages, options, ..Request::default() };
-        Turn { request, shape, labels: self.data_labels.clone() }
+        Turn { request, shape, labels: self.data_labels.clone(), identity: self.identity.clone() }
     }
 }
 
 impl From<Message> for Input {
     fn from(text: Message) -> Input {
-        Input { text, instructions: None, options: Options::default(), data_labels: Vec::new() }
+        Input {
+            text,
+            instructions: None,
+            options: Options::default(),
+            data_labels: Vec::new(),
+            identity: None,
+        }
     }
 }

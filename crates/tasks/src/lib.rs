@@ -26,6 +26,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cascade;
 mod complete;
 mod decide;
 mod error;
@@ -37,12 +38,12 @@ mod typed;
 mod wording;
 
 pub use complete::complete;
-pub use decide::{Decision, Method, Scored, decide};
+pub use decide::{Decision, Leg, Method, Scored, decide};
 pub use error::{Error, Kind};
 pub use extract::{extract, extract_as};
 pub use input::{Input, THOUGHT};
 pub use labels::{Label, Labels, Nothing};
-pub use outcome::{Answer, Incomplete, Outcome};
+pub use outcome::{Answer, Incomplete, Outcome, Undecided};
 pub use recinto_engine::Stop;
 pub use recinto_provider::Shape;
 pub use schemars::{self, JsonSchema};

@@ -2,10 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Piece, Stop};
+use recinto_engine::{Piece, Stop, Usage};
 use recinto_provider::{Finish, Provider, Reply, Turn};
 
-use crate::error::{Error, Kind};
+use crate::{
+    decide::{Leg, Scored},
+    error::{Error, Kind},
+};
 
 /// A value, or why there is none.
 #[derive(Debug)]
@@ -14,6 +17,23 @@ pub enum Outcome<T> {
     Done(T),
     /// The answer ended before it was one.
     Incomplete(Incomplete),
+    /// The operator's cascade asks for a clearer answer, and policy lets nobody else be asked.
+    Undecided(Undecided),
+}
+
+/// An answer that was not clear enough: it is shown, and is no value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Undecided {
+    /// What the first profile said, by likelihood of each answer.
+    pub scores: Vec<Scored>,
+    /// The probability that its model answers with any of them.
+    pub mass: f64,
+    /// What the cascade says of it.
+    pub leg: Leg,
+    /// Why the second profile may not be asked: the label, and the file and line that decide.
+    pub why: String,
+    /// Tokens.
+    pub usage: Usage,
 }
 
 /// An answer that ended before it was a value: no part of it is one.
@@ -43,11 +63,12 @@ impl<T> Outcome<T> {
     ///
     /// # Errors
     ///
-    /// [`Kind::Incomplete`] where there is none.
+    /// [`Kind::Incomplete`] or [`Kind::Undecided`] where there is none.
     pub fn value(self) -> Result<T, Error> {
         match self {
             Outcome::Done(value) => Ok(value),
             Outcome::Incomplete(incomplete) => Err(incomplete.error()),
+            Outcome::Undecided(undecided) => Err(undecided.error()),
         }
     }
 
@@ -59,7 +80,19 @@ impl<T> Outcome<T> {
         Ok(match self {
             Outcome::Done(value) => Outcome::Done(next(value)?),
             Outcome::Incomplete(incomplete) => Outcome::Incomplete(incomplete),
+            Outcome::Undecided(undecided) => Outcome::Undecided(undecided),
         })
+    }
+}
+
+impl Undecided {
+    /// The same as an error.
+    pub fn error(&self) -> Error {
+        let Leg { cascade, below, margin, .. } = &self.leg;
+        let margin = margin.map_or("no margin".into(), |margin| format!("a margin of {margin:.6}"));
+        let what =
+            format!("undecided: {margin}, cascade `{cascade}` wants {below}, and {}", self.why);
+        Error::new(Kind::Undecided, what)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use recinto_chat::Role;
 use recinto_engine::Request;
-use recinto_provider::{Finish, Reply, Turn};
+use recinto_provider::{Finish, Reply, Task, Turn};
 
 use crate::{
     envelope,
@@ -57,11 +57,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     // What can be refused at once is refused before anything is read or computed.
-    let settings = args.model.settings()?;
-    args.answer.options(&settings, recinto_engine::Options::default())?;
+    let choice = args.model.choice(Task::Ask)?;
+    let settings = &choice.settings;
+    args.answer.options(settings, recinto_engine::Options::default())?;
     settings.named()?;
     let others = [args.text.file.as_deref(), args.answer.system_file.as_deref()];
-    let receipts = args.receipt.target(&settings, &others)?;
+    let receipts = args.receipt.target(settings, &others)?;
     let lock = args.model.lock_memory;
     let how = Reading { encoding: args.text.encoding, lock };
     let system = args.answer.system(how, &interrupt)?;
@@ -77,11 +78,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     messages.push(input::message(Role::User, &text, lock)?);
     drop(text);
-    let provider = args.model.provider_for(&settings, args.answer.session(&settings))?;
-    let options = args.answer.options(&settings, provider.defaults())?;
+    let provider = args.model.provider_of(&choice, args.answer.session(settings))?;
+    let options = args.answer.options(settings, provider.defaults())?;
     let request = Request { messages, options, completion: args.completion, ..Request::default() };
     let labels = args.answer.data_label.clone();
-    let turn = Turn { labels, ..Turn::from(request) };
+    let identity = args.answer.identity.clone();
+    let turn = Turn { labels, identity, ..Turn::from(request) };
     open::present(&screen, provider.as_ref());
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
     let stop = interrupt.stop();
@@ -90,7 +92,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
     if args.output.json {
         let identity = provider.identity();
-        let body = envelope::Answer::new(&reply, &identity, facts.as_ref());
+        let body = envelope::Answer::new(&reply, &choice.route, &identity, facts.as_ref());
         envelope::print(&mut screen, "ask", body)?;
     } else if !streaming {
         screen.answer(&reply.text)?;

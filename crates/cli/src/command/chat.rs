@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use recinto_chat::{Message, Role};
 use recinto_engine::{Options, Request, Session};
 use recinto_os::WipedText;
-use recinto_provider::{Finish, Provider, Reply, Turn as Asked};
+use recinto_provider::{Finish, Provider, Reply, Route, Task, Turn as Asked};
 
 use crate::{
     command::ask,
@@ -61,14 +61,15 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let settings = args.model.settings()?;
-    args.answer.options(&settings, Options::default())?;
+    let choice = args.model.choice(Task::Chat)?;
+    let settings = &choice.settings;
+    args.answer.options(settings, Options::default())?;
     settings.named()?;
-    let receipts = args.receipt.target(&settings, &[args.answer.system_file.as_deref()])?;
+    let receipts = args.receipt.target(settings, &[args.answer.system_file.as_deref()])?;
     let how = Reading { encoding: args.encoding, lock: args.model.lock_memory };
     let system = args.answer.system(how, &interrupt)?;
-    let provider = args.model.provider_for(&settings, args.answer.session(&settings))?;
-    let options = args.answer.options(&settings, provider.defaults())?;
+    let provider = args.model.provider_of(&choice, args.answer.session(settings))?;
+    let options = args.answer.options(settings, provider.defaults())?;
     let session = provider.local().map(|local| local.session()).transpose()?;
     open::present(&screen, provider.as_ref());
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -86,6 +87,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         session,
         options,
         labels: args.answer.data_label.clone(),
+        identity: args.answer.identity.clone(),
+        route: choice.route.clone(),
         messages: Vec::new(),
         system,
         streaming,
@@ -158,6 +161,8 @@ struct Talk {
     options: Options,
     /// What the data of the whole conversation is.
     labels: Vec<String>,
+    identity: Option<String>,
+    route: Route,
     messages: Vec<Message>,
     system: Option<WipedText>,
     streaming: bool,
@@ -225,14 +230,15 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
-        let labels = self.labels.clone();
+        let (labels, identity) = (self.labels.clone(), self.identity.clone());
+        let turn = Asked { labels, identity, ..Asked::from(request) };
         let (provider, session, stop) = (&self.provider, &mut self.session, interrupt.stop());
         let reply = self.screen.stream(self.streaming, |sink| {
             match (provider.local(), session) {
                 (Some(local), Some(session)) => {
-                    local.reply(session, &request, &stop, sink).map(Reply::from)
+                    local.reply(session, &turn, &stop, sink).map(Reply::from)
                 }
-                _ => provider.complete(&Asked { labels, ..Asked::from(request) }, &stop, sink),
+                _ => provider.complete(&turn, &stop, sink),
             }
         })?;
         let facts = self.provider.local().map(|local| local.model().facts());
@@ -256,7 +262,7 @@ impl Talk {
         if self.json {
             let identity = self.provider.identity();
             let facts = self.provider.local().map(|local| local.model().facts());
-            let body = envelope::Answer::new(reply, &identity, facts.as_ref());
+            let body = envelope::Answer::new(reply, &self.route, &identity, facts.as_ref());
             envelope::print(&mut self.screen, "chat", body)?;
         } else if !self.streaming {
             self.screen.answer(&reply.text)?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use recinto_provider::Task;
 use recinto_tasks::{Shape, complete};
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, TaskArgs},
+    task::{Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -47,18 +48,21 @@ struct Body<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let begun = args.task.begin(&[args.lark.as_deref()])?;
+    let begun = args.task.begin(Task::Complete, &[args.lark.as_deref()])?;
     let shape = match (&args.regex, &args.lark) {
         (Some(text), _) => Shape::Regex(text.clone()),
         (None, Some(path)) => Shape::Lark(begun.file(path)?.to_string()),
         (None, None) => return Err(Failure::usage("--regex or --lark says what the answer is")),
     };
-    let mut ready = begun.ready()?;
+    begun.run("complete", |ready| one(ready, &shape))
+}
+
+fn one(ready: &mut Ready, shape: &Shape) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = complete(ready.provider.as_ref(), &ready.input, &shape, &stop);
+    let outcome = complete(ready.provider.as_ref(), &ready.input, shape, &stop);
     let answer = ready.answer(outcome)?;
     if ready.json {
-        let asked = Asked::of(ready.provider.as_ref());
+        let asked = ready.asked();
         let body = Body { asked, text: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "complete", body)?;
     } else {

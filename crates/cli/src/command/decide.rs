@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use recinto_engine::Usage;
-use recinto_provider::Provider;
-use recinto_tasks::{Decision, Label, Labels, Method, Nothing, Outcome, decide};
+use recinto_engine::{Digests, Usage};
+use recinto_provider::{Provider, Task};
+use recinto_tasks::{
+    Decision, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, TaskArgs},
+    task::{self, Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -46,8 +48,9 @@ pub struct Args {
     nothing_as: Option<String>,
 
     /// How the label is found: written under constraint, or by the probabilities of all of them
-    #[arg(long, value_enum, default_value_t = How::Generate)]
-    method: How,
+    /// [default: generate; a cascade's first profile scores]
+    #[arg(long, value_enum)]
+    method: Option<How>,
 
     #[command(flatten)]
     task: TaskArgs,
@@ -63,8 +66,11 @@ enum How {
 struct Body<'a> {
     #[serde(flatten)]
     asked: Asked,
-    /// `null` where none of the labels fits.
-    label: Option<&'a str>,
+    /// `decided` or `undecided`.
+    outcome: &'static str,
+    /// `null` where none of the labels fits; left out where nothing was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<Option<&'a str>>,
     method: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scores: Vec<Row<'a>>,
@@ -79,7 +85,11 @@ struct Body<'a> {
 #[serde(untagged)]
 enum Account<'a> {
     Reply(Box<Made<'a>>),
-    Scores { usage: Usage },
+    Scores {
+        usage: Usage,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digests: Option<Digests>,
+    },
 }
 
 #[derive(Serialize)]
@@ -90,7 +100,7 @@ struct Row<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let begun = args.task.begin(&[args.labels.as_deref()])?;
+    let begun = args.task.begin(Task::Decide, &[args.labels.as_deref()])?;
     if args.label.is_empty() && args.labels.is_none() {
         return Err(Failure::usage("no label was given")
             .hint("`--label LABEL` for each of them, or `--labels FILE`"));
@@ -106,31 +116,45 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if let Some(text) = &args.nothing_as {
         labels = labels.or_nothing(Nothing(split(text)))?;
     }
+    let cascade = begun.choice.then.is_some();
     let method = match args.method {
-        How::Generate => Method::Generate,
-        How::Score => Method::Score,
+        Some(How::Generate) if cascade => {
+            return Err(Failure::usage("a cascade goes by scores, and --method is generate")
+                .hint("leave --method out, or name a profile with --profile"));
+        }
+        Some(How::Score) => Method::Score,
+        None if cascade => Method::Score,
+        _ => Method::Generate,
     };
     if matches!(method, Method::Score) && args.task.wants_receipt() {
         return Err(Failure::usage("a scoring leaves no receipt")
             .hint("`--method generate` does; without --receipt it runs"));
     }
-    let mut ready = begun.ready()?;
+    begun.run("decide", |ready| one(ready, &labels, method))
+}
+
+fn one(ready: &mut Ready, labels: &Labels, method: Method) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = decide(ready.provider.as_ref(), &ready.input, &labels, method, &stop);
+    let outcome = decide(ready.provider.as_ref(), &ready.input, labels, method, &stop);
     let decision = match outcome.map_err(|error| ready.failed(error))? {
         Outcome::Done(decision) => decision,
         Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
+        Outcome::Undecided(undecided) => return self::undecided(ready, &undecided),
     };
     if ready.json {
-        let body = body(ready.provider.as_ref(), &decision);
+        let body = body(ready, &decision)?;
         envelope::print(&mut ready.screen, "decide", body)?;
     } else {
         let nothing = labels.nothing().map_or("", |label| label.name.as_str());
         ready.screen.answer(decision.label.as_deref().unwrap_or(nothing))?;
     }
-    for score in &decision.scores {
-        let name = score.label.as_deref().unwrap_or("(nothing)");
-        ready.screen.detail(&format!("{:.6} {name}", score.probability));
+    details(ready, &decision.scores);
+    if let Some(leg) = &decision.leg {
+        let margin = leg.margin.unwrap_or_default();
+        ready.screen.detail(&format!(
+            "cascade {}: a margin of {margin:.6}, {} is wanted; {} answered",
+            leg.cascade, leg.below, leg.profile
+        ));
     }
     if let Some(reply) = &decision.reply {
         ready.remarks(reply);
@@ -139,23 +163,63 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn body<'a>(provider: &dyn Provider, decision: &'a Decision) -> Body<'a> {
-    let row = |score: &'a recinto_tasks::Scored| Row {
-        label: score.label.as_deref(),
-        probability: score.probability,
-        logprob: score.logprob,
-    };
-    Body {
-        asked: Asked::of(provider),
-        label: decision.label.as_deref(),
+fn details(ready: &Ready, scores: &[Scored]) {
+    for score in scores {
+        let name = score.label.as_deref().unwrap_or("(nothing)");
+        ready.screen.detail(&format!("{:.6} {name}", score.probability));
+    }
+}
+
+/// Who answered: of a cascade perhaps the second one.
+fn answered<'a>(provider: &'a dyn Provider, decision: &Decision) -> &'a dyn Provider {
+    let escalated = decision.leg.as_ref().is_some_and(|leg| leg.escalated);
+    let second = provider.cascaded().filter(|_| escalated).and_then(|cascaded| cascaded.second());
+    second.unwrap_or(provider)
+}
+
+impl<'a> From<&'a Scored> for Row<'a> {
+    fn from(Scored { label, probability, logprob }: &'a Scored) -> Row<'a> {
+        Row { label: label.as_deref(), probability: *probability, logprob: *logprob }
+    }
+}
+
+fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> {
+    let provider = answered(ready.provider.as_ref(), decision);
+    Ok(Body {
+        asked: ready.asked_of(provider, decision.leg.as_ref()),
+        outcome: "decided",
+        label: Some(decision.label.as_deref()),
         method: decision.method.name(),
-        scores: decision.scores.iter().map(row).collect(),
+        scores: decision.scores.iter().map(Row::from).collect(),
         mass: decision.mass,
         account: match &decision.reply {
             Some(reply) => Account::Reply(Box::new(Made::of(reply))),
-            None => Account::Scores { usage: decision.usage },
+            None => {
+                Account::Scores { usage: decision.usage, digests: task::digests(provider)? }
+            }
         },
+    })
+}
+
+/// Ends without a label on stdout: a person decides, or nobody does.
+fn undecided(ready: &mut Ready, undecided: &Undecided) -> Result<Exit, Failure> {
+    details(ready, &undecided.scores);
+    let failure = Failure::from(undecided.error());
+    if !ready.json {
+        return Err(failure);
     }
+    let digests = task::digests(ready.provider.as_ref())?;
+    let body = Body {
+        asked: ready.asked_of(ready.provider.as_ref(), Some(&undecided.leg)),
+        outcome: "undecided",
+        label: None,
+        method: Method::Score.name(),
+        scores: undecided.scores.iter().map(Row::from).collect(),
+        mass: Some(undecided.mass),
+        account: Account::Scores { usage: undecided.usage, digests },
+    };
+    envelope::print(&mut ready.screen, "decide", body)?;
+    Err(failure.told())
 }
 
 /// `LABEL` or `LABEL=DESCRIPTION`.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use recinto_provider::Task;
 use recinto_tasks::extract;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, Made, TaskArgs},
+    task::{Asked, Made, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -44,19 +45,22 @@ struct Body<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    let begun = args.task.begin(&[Some(&args.schema)])?;
+    let begun = args.task.begin(Task::Extract, &[Some(&args.schema)])?;
     let schema = begun.file(&args.schema)?;
     let schema: Value = serde_json::from_str(&schema).map_err(|fault| {
         let (line, column) = (fault.line(), fault.column());
         let place = args.schema.display();
         Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
     })?;
-    let mut ready = begun.ready()?;
+    begun.run("extract", |ready| one(ready, &schema))
+}
+
+fn one(ready: &mut Ready, schema: &Value) -> Result<Exit, Failure> {
     let stop = ready.interrupt.stop();
-    let outcome = extract(ready.provider.as_ref(), &ready.input, &schema, &stop);
+    let outcome = extract(ready.provider.as_ref(), &ready.input, schema, &stop);
     let answer = ready.answer(outcome)?;
     if ready.json {
-        let asked = Asked::of(ready.provider.as_ref());
+        let asked = ready.asked();
         let body = Body { asked, value: &answer.value, made: Made::of(&answer.reply) };
         envelope::print(&mut ready.screen, "extract", body)?;
     } else {

@@ -6,7 +6,6 @@ pub mod calibrate;
 mod folder;
 mod judged;
 pub mod labelled;
-mod lines;
 mod once;
 pub mod reader;
 mod show;

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use recinto_engine::{Message, Mode, Request, Role, Usage};
-use recinto_provider::Turn;
+use recinto_engine::{Digests, Message, Mode, Request, Role, Usage};
+use recinto_provider::{Task, Turn};
 use serde::Serialize;
 
 use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    task::{Asked, TaskArgs},
+    task::{self, Asked, Ready, TaskArgs},
 };
 
 const EXAMPLES: &str = "\
@@ -46,6 +46,8 @@ struct Body<'a> {
     mass: f64,
     usage: Usage,
     mode: Mode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digests: Option<Digests>,
 }
 
 #[derive(Serialize)]
@@ -61,7 +63,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.task.wants_receipt() {
         return Err(Failure::usage("a scoring leaves no receipt"));
     }
-    let begun = args.task.begin(&[args.labels.as_deref()])?;
+    let begun = args.task.begin(Task::Score, &[args.labels.as_deref()])?;
     let mut labels = args.label.clone();
     if let Some(path) = &args.labels {
         let text = begun.file(path)?;
@@ -71,14 +73,18 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         return Err(Failure::usage("no label was given")
             .hint("`--label TEXT` for each of them, or `--labels FILE`"));
     }
-    let mut ready = begun.ready()?;
+    begun.run("score", |ready| one(ready, &labels))
+}
+
+fn one(ready: &mut Ready, labels: &[String]) -> Result<Exit, Failure> {
     let input = ready.input.clone();
     let mut messages: Vec<Message> = Vec::with_capacity(2);
     messages.extend(input.instructions.map(|words| Message::new(Role::System, words)));
     messages.push(input.text);
     let request = Request { messages, options: input.options, ..Request::default() };
-    let turn = Turn { request, shape: None, labels: input.data_labels };
-    let scores = ready.provider.score(&turn, &labels, &ready.interrupt.stop())?;
+    let (labels_of, identity) = (input.data_labels, input.identity);
+    let turn = Turn { request, shape: None, labels: labels_of, identity };
+    let scores = ready.provider.score(&turn, labels, &ready.interrupt.stop())?;
     if ready.json {
         let rows = labels.iter().zip(&scores.labels).map(|(label, score)| Row {
             label,
@@ -88,11 +94,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             parts: &score.parts,
         });
         let body = Body {
-            asked: Asked::of(ready.provider.as_ref()),
+            asked: ready.asked(),
             labels: rows.collect(),
             mass: scores.mass,
             usage: scores.usage,
             mode: scores.mode,
+            digests: task::digests(ready.provider.as_ref())?,
         };
         envelope::print(&mut ready.screen, "score", body)?;
     } else {

@@ -1,12 +1,15 @@
 //! `recinto status`: who would answer, from which setting, and whether it really can.
 
-mod outside;
+mod mapping;
 mod others;
+mod outside;
 
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
-use recinto_provider::{BUILD, FILE_NAME, Local, Name, Settings, Shown, Source, lock::InForce};
+use recinto_provider::{
+    BUILD, FILE_NAME, Local, Name, Settings, Shown, Source, Turn, lock::InForce,
+};
 use recinto_store::Store;
 use serde::Serialize;
 
@@ -19,6 +22,7 @@ use crate::{
     open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
+use mapping::Mapping;
 use outside::Outside;
 
 const EXAMPLES: &str = "\
@@ -121,6 +125,8 @@ struct Chosen {
     config_files: Vec<String>,
     /// Options of answers that these files set.
     options: Rows,
+    /// The operator's profiles, and who answers each task.
+    mapping: Mapping,
     /// What may leave, and what says so.
     outside: Outside,
     /// Where each secret is that is there; never what it is.
@@ -143,7 +149,9 @@ const HERE: [&str; 8] =
     ["arch_dir", "threads", "level", "pin", "verify", "kv", "lock", "licenses"];
 
 impl Chosen {
-    fn of(settings: &Settings) -> Chosen {
+    /// `said` are the settings as they were said, `settings` those with a profile's provider and
+    /// model.
+    fn of(settings: &Settings, said: &Settings) -> Chosen {
         let json = |row: &Row| serde_json::to_value(row).unwrap_or_default();
         let (mut rows, mut lines) = (Rows::new(), Vec::new());
         for shown in settings.shown() {
@@ -174,6 +182,8 @@ impl Chosen {
         }
         let path = |path: &PathBuf| path.display().to_string();
         let secrets = settings.secrets.iter().map(|(name, at)| (*name, at.to_string())).collect();
+        let mapping = Mapping::of(said);
+        lines.extend(mapping.lines());
         let outside = Outside::of(settings);
         lines.extend(outside.lines());
         Chosen {
@@ -181,6 +191,7 @@ impl Chosen {
             env_file: settings.env_file.as_ref().map(path),
             config_files: settings.files.iter().map(path).collect(),
             options,
+            mapping,
             outside,
             secrets,
             lines,
@@ -226,19 +237,25 @@ struct Opened<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let settings = args.model.settings()?;
+    let said = args.model.said()?;
+    // A profile that leads nowhere is told with the rest.
+    let (settings, wrong) = match said.choose(None) {
+        Ok(choice) => (choice.settings, None),
+        Err(error) => (said.clone(), Some(Failure::from(error))),
+    };
     let receipts = args.receipt.target(&settings, &[])?;
-    let chosen = Chosen::of(&settings);
+    let chosen = Chosen::of(&settings, &said);
     let silent = args.output.quiet && !args.output.json;
     if !args.output.json && !silent {
         screen.row(&format!("{:<13} {BUILD}", "build"))?;
         settings_lines(&mut screen, &settings, &chosen)?;
     }
-    if settings.provider() != Name::Local {
+    if settings.provider() != Name::Local && wrong.is_none() {
         let shown = others::Shown { json: args.output.json, silent };
         return others::run(&args, &mut screen, &settings, &chosen, &interrupt, shown);
     }
-    let tried = args.model.open_with(&settings).and_then(|local| {
+    let opened = wrong.map_or_else(|| args.model.open_with(&settings), Err);
+    let tried = opened.and_then(|local| {
         let reply = try_out(&local, settings.answer_options(local.options(), |_| false)?, &interrupt)?;
         Ok((local, reply))
     });
@@ -315,7 +332,8 @@ fn try_out(local: &Local, options: Options, interrupt: &Interrupt) -> Result<Rep
     let options = Options { max_tokens: 1, ..options };
     let request = Request { options, ..Request::user("Hola") };
     let mut sink = |_: Piece<'_>| ControlFlow::Continue(());
-    Ok(local.reply(&mut local.session()?, &request, &interrupt.stop(), &mut sink)?)
+    let turn = Turn::from(request);
+    Ok(local.reply(&mut local.session()?, &turn, &interrupt.stop(), &mut sink)?)
 }
 
 fn settings_lines(

@@ -50,6 +50,11 @@ impl Paths {
     }
 }
 
+/// The name of a model as a table of a file in `folder` has it.
+pub(crate) fn model_of(name: &str, folder: &Path, around: &Surroundings) -> String {
+    Paths::Name.rebased(name, folder, around)
+}
+
 /// Whether a model's name is a path and no name of a store.
 fn is_path(name: &str) -> bool {
     let starts = ["./", "../", "~/"].iter().any(|start| name.starts_with(start));

@@ -11,8 +11,7 @@ use super::{
     asked::QuestionArgs,
     folder::{Folder, Part},
     judged::{self, Judgements},
-    labelled,
-    lines::Lines,
+    labelled::{self, records},
     once::check_group,
     reader::{Opened, ReaderArgs, Who},
 };
@@ -106,7 +105,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     check_group(args.group)?;
-    let mut lines = Lines::open(&args.input)?;
+    let mut lines = records(&args.input)?;
     let mut folder = Folder::open(&args.out)?;
     let Opened { mut judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
     let gate = args.gate.as_ref().map(|path| ReaderArgs::gate(path, &judge)).transpose()?;

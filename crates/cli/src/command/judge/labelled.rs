@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use recinto_judge::{Answer, Backend, Judge, Questions, Record, Row, Unavailable};
 
-use super::{judged::likeliest, lines::Lines};
-use crate::{exit::Exit, failure::Failure, interrupt::Interrupt, screen::Screen};
+use super::judged::likeliest;
+use crate::{
+    exit::Exit, failure::Failure, interrupt::Interrupt, lines::Lines, screen::Screen,
+};
 
 /// Bad lines that are named before the rest is only counted.
 const NAMED: usize = 10;
@@ -29,6 +31,11 @@ pub struct Labelled {
     pub answers: Vec<(Answer, bool)>,
     /// Labelled questions without an answer.
     pub unavailable: u64,
+}
+
+/// The records of a file; `-` is stdin.
+pub fn records(path: &Path) -> Result<Lines<Record>, Failure> {
+    Lines::open(path, |line| Record::from_json(line).map_err(|e| e.what().to_owned()))
 }
 
 /// The questions of a record and the place of the right option of each.
@@ -60,7 +67,7 @@ pub fn check(data: &Path, questions: Option<&Questions>) -> Result<u64, Failure>
     if data == Path::new("-") {
         return Err(Failure::usage("--data must be a file: it is read twice"));
     }
-    let (mut lines, mut count, mut bad) = (Lines::open(data)?, 0, Vec::new());
+    let (mut lines, mut count, mut bad) = (records(data)?, 0, Vec::new());
     while let Some((number, record)) = lines.next()? {
         count += 1;
         if let Err(why) = record.and_then(|record| labelled(&record, questions).map(drop)) {
@@ -89,7 +96,7 @@ pub fn read(
     screen: &Screen,
     interrupt: &Interrupt,
 ) -> Result<Labelled, Failure> {
-    let (mut lines, mut out) = (Lines::open(data)?, Labelled::default());
+    let (mut lines, mut out) = (records(data)?, Labelled::default());
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {
         let changed = || Failure::running(format!("{}: line {number} changed", data.display()));

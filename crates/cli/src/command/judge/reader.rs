@@ -8,7 +8,7 @@ use recinto_engine::SessionOptions;
 use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
 };
-use recinto_provider::{Reader, Settings};
+use recinto_provider::{Reader, Settings, Task};
 use recinto_receipt::Digest;
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl ReaderArgs {
             let what = "--lock-memory is not for a judge: states and questions cannot be locked yet";
             return Err(Failure::usage(what).hint("leave it out, or turn the swap off"));
         }
-        Ok(self.model.settings()?.for_judge())
+        Ok(self.model.choice(Task::Judge)?.settings.for_judge())
     }
 
     /// Files that are read, none of which may be replaced.

@@ -8,26 +8,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_judge::Record;
-
 use crate::failure::Failure;
 
-/// The most bytes of a line: what a state may have, and its keys.
+/// The most bytes of a line: what a text or a judge's state may have, and its keys.
 const LONGEST: usize = (32 << 20) + (1 << 16);
 
-/// A file of records.
-pub struct Lines {
+/// A file of records, each read from its line by one function.
+pub struct Lines<T> {
     from: BufReader<Box<dyn Read>>,
     place: PathBuf,
     number: u64,
+    read: fn(&str) -> Result<T, String>,
 }
 
 /// One line with its number, from 1: a record, or what is wrong with it.
-pub type Line = (u64, Result<Record, String>);
+pub type Line<T> = (u64, Result<T, String>);
 
-impl Lines {
+impl<T> Lines<T> {
     /// Opens `path`; `-` is stdin.
-    pub fn open(path: &Path) -> Result<Lines, Failure> {
+    pub fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Lines<T>, Failure> {
         let fault = |e: io::Error| Failure::usage(format!("cannot read {}: {e}", path.display()));
         let from: Box<dyn Read> = match path == Path::new("-") {
             true => {
@@ -42,11 +41,11 @@ impl Lines {
                 Box::new(File::open(path).map_err(fault)?)
             }
         };
-        Ok(Lines { from: BufReader::new(from), place: path.to_owned(), number: 0 })
+        Ok(Lines { from: BufReader::new(from), place: path.to_owned(), number: 0, read })
     }
 
     /// The next line that is not blank; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Line>, Failure> {
+    pub fn next(&mut self) -> Result<Option<Line<T>>, Failure> {
         loop {
             let mut bytes = Vec::new();
             let read = next(&mut self.from, &mut bytes, LONGEST);
@@ -66,7 +65,7 @@ impl Lines {
             let record = match (whole, std::str::from_utf8(bytes)) {
                 (false, _) => Err(format!("a line of more than {LONGEST} bytes")),
                 (true, Err(e)) => Err(format!("not UTF-8, at byte {}", e.valid_up_to())),
-                (true, Ok(text)) => Record::from_json(text).map_err(|e| e.what().to_owned()),
+                (true, Ok(text)) => (self.read)(text),
             };
             return Ok(Some((self.number, record)));
         }

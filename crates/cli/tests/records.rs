@@ -1,0 +1,164 @@
+//! Tasks over records: a line for each, in order, whatever some of them are; and whose budget each
+//! counts towards.
+
+mod shell;
+
+use serde_json::Value;
+use shell::{Ran, Shell};
+
+fn lines(ran: &Ran) -> Vec<Value> {
+    ran.out().lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+const RECORDS: &str = "\
+{\"text\": \"¿Por qué hay dos cobros?\", \"id\": \"año-1\"}
+
+{\"text\": \"No puedo entrar\", \"id\": 7}
+canary no es JSON
+{\"text\": \"\", \"id\": \"vacío\"}
+{\"texto\": \"canary\"}
+{\"text\": \"Otra vez\", \"data_labels\": [\"client:acme\"]}
+";
+
+#[test]
+fn one_line_a_record() {
+    let commands: [(&[&str], &str); 4] = [
+        (&["decide", "-l", "pagos", "-l", "acceso"], "label"),
+        (&["score", "-l", "sí", "-l", "no"], "labels"),
+        (&["extract", "--schema", "s.json"], "value"),
+        (&["complete", "--regex", "[a-zñ]{3}"], "text"),
+    ];
+    for (command, key) in commands {
+        let shell = Shell::new();
+        shell.write("s.json", r#"{"type":"boolean"}"#);
+        shell.write("r.jsonl", RECORDS);
+        let mock = [command, &["--provider", "mock"]].concat();
+        let ran = shell.run(&[&mock[..], &["--in", "r.jsonl"]].concat());
+        assert_eq!(ran.code, Some(5), "{command:?}: {}", ran.err);
+        let told = lines(&ran);
+        let places: Vec<(u64, Option<&str>, bool)> = told
+            .iter()
+            .map(|row| {
+                let line = row["line"].as_u64().unwrap();
+                (line, row["id"].as_str(), row.get("error").is_some())
+            })
+            .collect();
+        assert_eq!(
+            places,
+            [
+                (1, Some("año-1"), false),
+                (3, Some("7"), false),
+                (4, None, true),
+                (5, None, true),
+                (6, None, true),
+                (7, None, false),
+            ]
+        );
+        for row in &told {
+            assert_eq!(row["command"], command[0]);
+            match row.get("error") {
+                Some(error) => assert_eq!(error["kind"], "usage", "{row}"),
+                None => assert!(row.get(key).is_some(), "{key}: {row}"),
+            }
+        }
+        assert!(ran.err.contains("6 records: 3 answered, 0 undecided, 3 failed"), "{}", ran.err);
+        assert!(!ran.err.contains("canary") && !ran.out().contains("canary"), "{}", ran.out());
+        // The same answer as for one text, and by a pipe the same as from a file.
+        let piped = shell.pipe(&[&mock[..], &["--in", "-", "-q"]].concat(), RECORDS.as_bytes());
+        assert_eq!((piped.out(), piped.err.as_str()), (ran.out(), ""), "{command:?}");
+        let one = shell.pipe(&[&mock[..], &["--json", "-"]].concat(), "No puedo entrar".as_bytes());
+        assert_eq!(one.json()[key], told[1][key], "{command:?}");
+        shell.write("bien.jsonl", "{\"text\": \"¿Sí?\"}");
+        let ran = shell.run(&[&mock[..], &["--in", "bien.jsonl"]].concat());
+        assert_eq!((ran.code, lines(&ran).len()), (Some(0), 1), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_a_batch() {
+    let shell = Shell::new();
+    shell.write("r.jsonl", RECORDS);
+    let cases: [(&str, &[&str], &str); 5] = [
+        ("a text too", &["hola", "--in", "r.jsonl"], "cannot be used with"),
+        ("a file too", &["-f", "r.jsonl", "--in", "r.jsonl"], "cannot be used with"),
+        ("a receipt", &["--in", "r.jsonl", "--receipt", "x"], "cannot be used with"),
+        ("no file", &["--in", "nada.jsonl"], "cannot read nada.jsonl"),
+        ("stdin twice", &["--in", "-", "--labels", "-"], "stdin is asked for twice"),
+    ];
+    for (name, args, part) in cases {
+        let ran = shell.run(&[&["decide", "-l", "x", "--provider", "mock"], args].concat());
+        assert_eq!((ran.code, ran.out()), (Some(2), ""), "{name}: {}", ran.err);
+        assert!(ran.err.contains(part), "{name}: {}", ran.err);
+    }
+}
+
+/// Each identity has its own ceiling, the process has one for all, and what is over it is an
+/// outcome of its record.
+#[test]
+fn budgets_by_identity() {
+    let record = |who: &str| format!("{{\"text\":\"uno dos tres\",\"identity\":\"{who}\"}}\n");
+    let text: String = ["ana", "ana", "íñigo", "ana", "íñigo"].map(record).concat();
+    let kinds = |budget: &str| {
+        let shell = Shell::new();
+        shell.write("r.jsonl", &text);
+        shell.write("recinto.toml", format!("[budget]\n{budget}\n"));
+        let args = ["score", "-l", "sí", "-l", "no", "--provider", "mock", "--in", "r.jsonl"];
+        let ran = shell.run(&args);
+        assert!(!ran.err.contains("íñigo") && !ran.out().contains("íñigo"), "{}", ran.out());
+        let kind = |row: &Value| row["error"]["kind"].as_str().unwrap_or("-").to_owned();
+        (ran.code, lines(&ran).iter().map(kind).collect::<Vec<_>>().join(" "))
+    };
+    // A scoring of the mock is three words and two labels.
+    let cases = [
+        ("", Some(0), "- - - - -"),
+        ("identity = { tokens = 10 }", Some(5), "- - - budget -"),
+        ("identity = { tokens = 9 }", Some(5), "- budget - budget budget"),
+        ("tokens = 15", Some(5), "- - - budget budget"),
+        ("tokens = 20\nidentity = { tokens = 10 }", Some(5), "- - - budget -"),
+        ("identity = { seconds = 0 }", Some(5), "budget budget budget budget budget"),
+        ("seconds = 100\nidentity = { seconds = 50 }", Some(0), "- - - - -"),
+    ];
+    for (budget, code, want) in cases {
+        assert_eq!(kinds(budget), (code, want.to_owned()), "{budget}");
+    }
+}
+
+#[test]
+fn this_process_keeps_to_a_budget() {
+    let Some(model) = shell::tiny("budget of this process", "qwen2-quant") else { return };
+    let shell = Shell::new().env("RECINTO_MODEL", model.to_str().unwrap());
+    let with = |budget: &str| shell.write("recinto.toml", format!("[budget]\n{budget}\n"));
+    let ask = |args: &[&str]| shell.run(&[&["ask", "¿Qué?", "--json"], args].concat());
+    with("tokens = 1000");
+    let ran = ask(&["--max-tokens", "4"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let used = &ran.json()["usage"];
+    let all = used["prompt_tokens"].as_u64().unwrap() + 4;
+    // To the last token of the most that it could use.
+    with(&format!("tokens = {all}"));
+    assert_eq!(ask(&["--max-tokens", "4"]).code, Some(0));
+    with(&format!("tokens = {}", all - 1));
+    let ran = ask(&["--max-tokens", "4"]);
+    assert_eq!((ran.code, &ran.json()["error"]["kind"]), (Some(4), &"budget".into()));
+    // Time that is over ends an answer, and says whose it was.
+    with("seconds = 0.02");
+    let ran = ask(&["--max-tokens", "100000", "--context", "100000"]);
+    let told = ran.json();
+    assert_eq!((ran.code, &told["error"]["kind"]), (Some(4), &"budget".into()), "{told}");
+    // A deadline of one's own that does not fit is refused before anything is computed.
+    with("seconds = 5");
+    let ran = ask(&["--timeout", "6"]);
+    assert!(
+        ran.code == Some(4) && ran.err.contains("budget of this process is 5 s"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ask(&["--timeout", "5", "--max-tokens", "2"]).code, Some(0));
+    // Lines of a conversation add up.
+    with("tokens = 120");
+    let args = ["chat", "--max-tokens", "8", "--json"];
+    let ran = shell.pipe(&args, "uno\ndos\ntres\ncuatro\ncinco\nseis\nsiete\nocho\n".as_bytes());
+    let told = lines(&ran);
+    let kinds: Vec<bool> = told.iter().map(|row| row["error"]["kind"] == "budget").collect();
+    assert!(!kinds[0] && kinds[kinds.len() - 1] && ran.code == Some(4), "{kinds:?} {}", ran.err);
+}
