@@ -16,11 +16,14 @@ mod input;
 mod interrupt;
 mod open;
 mod options;
+#[cfg(feature = "otel")]
+mod otlp;
 mod screen;
 mod setting_args;
 mod table;
 mod task;
 mod text;
+mod trace;
 mod usage;
 mod write;
 

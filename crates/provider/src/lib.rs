@@ -15,6 +15,7 @@ mod error;
 mod expected;
 mod held;
 mod judging;
+mod kept;
 mod local;
 pub mod lock;
 mod mock;
@@ -31,6 +32,7 @@ mod trust;
 mod trusted;
 mod turn;
 mod values;
+mod words;
 
 use std::{ops::ControlFlow, path::PathBuf};
 

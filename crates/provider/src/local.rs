@@ -12,8 +12,9 @@ use recinto_store::{Files, Roots, licence::Licence};
 use crate::{
     Abilities, Error, Identity, Name, Opened, Provider, Reply, Settings, Sink, Turn,
     defaults::{self, Defaults},
+    kept::{Kept, Seat},
     opened::open_in,
-    span::{self, Operation, Outcome},
+    span::{self, Asked, Operation, Outcome},
 };
 
 /// A model of this disk, opened in this process.
@@ -28,6 +29,10 @@ pub struct Local {
     warnings: Vec<String>,
     /// Made when the first shape is asked for: it reads the whole vocabulary.
     grammars: OnceLock<Result<Grammars, Error>>,
+    /// Sessions of [`Provider::complete`] and [`Provider::score`], for requests to come.
+    kept: Kept,
+    /// Whether spans hold words.
+    content: bool,
 }
 
 impl Local {
@@ -58,6 +63,7 @@ impl Local {
         roots: &Roots,
         options: OpenOptions,
     ) -> Result<Local, Error> {
+        let content = settings.traces_content()?;
         let opened = open_in(
             settings,
             roots,
@@ -80,12 +86,26 @@ impl Local {
             notes.push(format!("the store's chat template cannot be used ({why}); {instead}"));
         }
         let grammars = OnceLock::new();
-        Ok(Local { model, name, files, defaults, licences, notes, session, warnings, grammars })
+        let kept = Kept::new(settings.prompt_cache.as_ref().is_none_or(|on| on.value));
+        Ok(Local {
+            model,
+            name,
+            files,
+            defaults,
+            licences,
+            notes,
+            session,
+            warnings,
+            grammars,
+            kept,
+            content,
+        })
     }
 
     /// The same with sessions made by `options`.
     pub fn with_session(mut self, options: SessionOptions) -> Local {
         self.session = options;
+        self.kept.clear();
         self
     }
 
@@ -131,8 +151,34 @@ impl Local {
     ///
     /// As [`Model::session`].
     pub fn session(&self) -> Result<Session, Error> {
+        Ok(self.made()?)
+    }
+
+    fn made(&self) -> Result<Session, recinto_engine::Error> {
         let context = self.session.context.or(self.defaults.context);
-        Ok(self.model.session(&SessionOptions { context, ..self.session.clone() })?)
+        self.model.session(&SessionOptions { context, ..self.session.clone() })
+    }
+
+    /// Does `work` with a session that is kept afterwards, if it goes well. Where memory is short,
+    /// none is kept any longer.
+    fn seated<T>(
+        &self,
+        labels: &[String],
+        work: impl FnOnce(&mut Seat<'_>) -> Result<T, recinto_engine::Error>,
+    ) -> Result<T, Error> {
+        let mut seat = self.kept.seat(labels);
+        match work(&mut seat) {
+            Ok(value) => {
+                seat.keep();
+                Ok(value)
+            }
+            Err(error) => {
+                if *error.kind() == recinto_engine::Kind::Memory {
+                    self.kept.clear();
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// The request with what the store puts before a conversation: its instructions where there
@@ -174,7 +220,7 @@ impl Local {
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<EngineReply, Error> {
-        self.within(Operation::of(request), &request.options, || {
+        self.within(Operation::of(request), request, || {
             Ok(session.reply(&self.request(request), stop, sink)?)
         })
     }
@@ -193,10 +239,11 @@ impl Local {
     fn within<T: Outcome>(
         &self,
         operation: Operation,
-        options: &Options,
+        request: &Request,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        span::within(operation, "recinto", &self.name, options, work)
+        let (model, content) = (self.name.as_str(), self.content);
+        span::within(&Asked { operation, provider: "recinto", model, request, content }, work)
     }
 }
 
@@ -226,15 +273,33 @@ impl Provider for Local {
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
         let mut grammar = turn.shape.as_ref().map(|shape| self.shape(shape)).transpose()?;
         let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
-        self.within(Operation::of(&turn.request), &turn.request.options, || {
+        self.within(Operation::of(&turn.request), &turn.request, || {
             let request = self.request(&turn.request);
-            Ok(self.session()?.reply_within(&request, constraint, stop, sink)?.into())
+            let reply = self.seated(&turn.labels, |seat| {
+                let request = &*request;
+                self.model.reply_in(
+                    move |ids| seat.take(ids, || self.made()),
+                    request,
+                    constraint,
+                    stop,
+                    sink,
+                )
+            });
+            Ok(reply?.into())
         })
     }
 
     fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
-        self.within(Operation::Score, &turn.request.options, || {
-            Ok(self.session()?.score(&self.request(&turn.request), labels, stop)?)
+        self.within(Operation::Score, &turn.request, || {
+            let request = self.request(&turn.request);
+            self.seated(&turn.labels, |seat| {
+                self.model.score_in(
+                    move |ids| seat.take(ids, || self.made()),
+                    &request,
+                    labels,
+                    stop,
+                )
+            })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The provider that is nobody: answers that follow from the request alone, so that what is built
 //! on answers can be tried without a model and without a network.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, time::Instant};
 
 use recinto_engine::{
     Constraint, LabelScore, Mask, Mode, Options, Piece, Request, Scores, Stop, Usage,
@@ -51,6 +51,13 @@ fn words(text: &str) -> usize {
 
 fn prompt_tokens(request: &Request) -> usize {
     request.messages.iter().map(|message| words(&message.content)).sum()
+}
+
+fn stopped(stop: &Stop) -> Error {
+    match stop.cancelled() {
+        true => Error::new(Kind::Cancelled, "stopped before an answer began"),
+        false => Error::new(Kind::Deadline, "the deadline passed before an answer began"),
+    }
 }
 
 /// A text of `shape`, byte by byte: it ends as soon as it may. `None` when it is not whole after
@@ -107,8 +114,14 @@ impl Provider for Mock {
             return Err(Error::new(Kind::Request, "a request without messages"));
         }
         request.options.check(usize::MAX)?;
+        if !request.tools.is_empty() {
+            return Err(Error::new(Kind::Unable, "mock calls no tools")
+                .hint("provider `local` does, and so do services elsewhere"));
+        }
+        let deadline = request.options.deadline.and_then(|time| Instant::now().checked_add(time));
+        let stop = &stop.with_deadline(deadline);
         if stop.stopped() {
-            return Err(Error::new(Kind::Cancelled, "stopped before an answer began"));
+            return Err(stopped(stop));
         }
         let (number, most) = (number(request), request.options.max_tokens);
         let mut finish = Finish::End;
@@ -165,9 +178,12 @@ impl Provider for Mock {
         })
     }
 
-    fn score(&self, turn: &Turn, labels: &[String], _: &Stop) -> Result<Scores, Error> {
+    fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
         if labels.is_empty() {
             return Err(Error::new(Kind::Request, "no label to score"));
+        }
+        if stop.stopped() {
+            return Err(stopped(stop));
         }
         let number = number(&turn.request);
         // From 1 to 2^16, so that no probability is zero.
