@@ -42,6 +42,10 @@ status=0
 # --show-output because a test that passes says only there that it skipped something.
 "$cargo" test --locked --workspace --no-fail-fast -- --show-output 2>&1 | tee "$log" || status=$?
 
+# The feature that no other test has: spans written to a file.
+"$cargo" test --locked --workspace --features recinto-cli/otel --lib --test trace -- otlp spans \
+  2>&1 | tee -a "$log" || status=$?
+
 # One answer where there is no network at all: a namespace without interfaces, as an ordinary user.
 model=tests/golden/tiny/qwen2-plain.gguf
 if unshare -rn true 2> /dev/null; then

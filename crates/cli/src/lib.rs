@@ -17,12 +17,15 @@ mod interrupt;
 mod lines;
 mod open;
 mod options;
+#[cfg(feature = "otel")]
+mod otlp;
 mod records;
 mod screen;
 mod setting_args;
 mod table;
 mod task;
 mod text;
+mod trace;
 mod usage;
 mod write;
 

@@ -72,7 +72,9 @@ impl ModelArgs {
         if self.no_lock {
             settings.set("lock", Some("none".into()));
         }
-        settings.resolve(&self.files)
+        let settings = settings.resolve(&self.files)?;
+        crate::trace::start(&settings)?;
+        Ok(settings)
     }
 
     /// Opens the model of `settings`.

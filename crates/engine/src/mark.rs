@@ -4,13 +4,14 @@
 //! values. A mark and a fork share those pages; nobody writes into a page that another holds.
 
 use recinto_arch::{Cache, Program};
-use recinto_kernels::{Kv, KvType};
+use recinto_kernels::{Kv, KvType, Stop};
 use recinto_os::Wiped;
 
 use crate::{
+    batch::Batch,
     error::{Error, Kind},
     model::Model,
-    session::Session,
+    session::{Session, Want},
 };
 
 /// What a session stands on.
@@ -67,6 +68,11 @@ pub(crate) fn first_seen(shape: &Cache, position: usize) -> usize {
     shape.window.map_or(0, |window| (position + 1).saturating_sub(window).min(position))
 }
 
+/// How many ids two sequences begin with alike.
+fn common(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
 /// A place to return to. It keeps alive what is needed for that, beside the session: the pages
 /// of keys and values as they were. Dropping it lets go of them.
 pub struct Mark {
@@ -106,7 +112,7 @@ impl Session {
             return Err(Error::new(Kind::Overflow { needed, available }, what));
         }
         self.state = mark.state.share(&self.model)?;
-        self.anchor = self.anchor.take().filter(|anchor| anchor.position() <= needed);
+        self.forget_marks_behind(needed);
         Ok(())
     }
 
@@ -138,30 +144,68 @@ impl Session {
                 .hint("set a mark before feeding on and rewind to it, or feed again from 0"));
         }
         self.state.ids.truncate(position);
-        self.anchor = self.anchor.take().filter(|anchor| anchor.position() <= position);
+        self.forget_marks_behind(position);
         Ok(())
     }
 
+    fn forget_marks_behind(&mut self, position: usize) {
+        for mark in [&mut self.anchor, &mut self.shared] {
+            *mark = mark.take().filter(|mark| mark.position() <= position);
+        }
+    }
+
     /// Goes back to the last place that agrees with `ids` and can be reached, and says where that
-    /// is; at least one of `ids` is left to be fed.
+    /// is; at least one of `ids` is left to be fed. Where a window does not let it go back as far
+    /// as both agree, that place is marked when it is read again.
     pub(crate) fn go_back_to(&mut self, ids: &[u32]) -> Result<usize, Error> {
         let most = ids.len().saturating_sub(1);
-        let common = self.ids().iter().zip(ids).take_while(|(a, b)| a == b).count().min(most);
+        let common = common(self.ids(), ids).min(most);
+        self.meeting = None;
         match self.truncate(common) {
             Err(error) if *error.kind() != Kind::Forgotten => return Err(error),
             Err(_) => {
-                let anchor = self.anchor.take();
-                match &anchor {
-                    Some(mark) if mark.position() <= most && ids.starts_with(mark.ids()) => {
-                        self.rewind(mark)?;
-                        self.anchor = anchor;
-                    }
-                    _ => self.truncate(0)?,
+                self.meeting = Some(common);
+                let marks = [self.anchor.take(), self.shared.take()];
+                let fits = |mark: &&Mark| mark.position() <= most && ids.starts_with(mark.ids());
+                let best = marks.iter().flatten().filter(fits).max_by_key(|mark| mark.position());
+                match best {
+                    Some(mark) => self.rewind(mark)?,
+                    None => self.truncate(0)?,
                 }
+                let [anchor, shared] = marks;
+                let here = self.position();
+                self.anchor = anchor.filter(|mark| mark.position() <= here);
+                self.shared = shared.filter(|mark| mark.position() <= here);
             }
             Ok(()) => {}
         }
         Ok(self.position())
+    }
+
+    /// Reads `ids`, what is left of a prompt, as far as the place that is to be marked, and says
+    /// how many that were. Bits do not depend on the pieces in which a prompt is read.
+    pub(crate) fn read_to_meeting(&mut self, ids: &[u32], stop: &Stop) -> Result<usize, Error> {
+        let count = self.meeting.take().and_then(|place| place.checked_sub(self.position()));
+        let Some(count) = count.filter(|count| (1..ids.len()).contains(count)) else {
+            return Ok(0);
+        };
+        self.feed(&ids[..count], Want::None, stop)?;
+        self.shared = Some(self.mark()?);
+        Ok(count)
+    }
+
+    /// How many of `ids` this session holds from its first position on.
+    pub fn common(&self, ids: &[u32]) -> usize {
+        common(self.ids(), ids)
+    }
+
+    /// Lets go of the memory that holds no position: working memory, and pages of keys and values
+    /// behind the last one. It is wiped, and taken again with the next feed.
+    pub fn trim(&mut self) {
+        let block = self.batch.block;
+        self.batch = Batch::new(&self.model, block);
+        let positions = self.position();
+        self.state.caches.iter_mut().for_each(|kv| kv.shorten(positions));
     }
 
     /// Marks this place for the next reply, in a model whose windows would not let it return.

@@ -139,6 +139,116 @@ impl Model {
 }
 
 impl Model {
+    /// [`Session::reply_within`] in the session that `choose` gives once the prompt's ids are
+    /// known, so that one can be taken that holds their beginning.
+    ///
+    /// # Errors
+    ///
+    /// Those of `choose`; a session of another model; as there otherwise.
+    pub fn reply_in<'s>(
+        &self,
+        choose: impl FnOnce(&[u32]) -> Result<&'s mut Session, Error>,
+        request: &Request,
+        constraint: Option<&mut dyn Constraint>,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
+        // A panic of the caller's sink is the caller's; one of ours becomes an error.
+        let mut panic = None;
+        let mut shielded = |piece: Piece<'_>| {
+            catch_unwind(AssertUnwindSafe(|| sink(piece))).unwrap_or_else(|payload| {
+                panic = Some(payload);
+                ControlFlow::Break(())
+            })
+        };
+        let reply = guarded(|| self.answer(choose, request, constraint, stop, &mut shielded));
+        match panic {
+            Some(payload) => resume_unwind(payload),
+            None => reply,
+        }
+    }
+
+    fn answer<'s>(
+        &self,
+        choose: impl FnOnce(&[u32]) -> Result<&'s mut Session, Error>,
+        request: &Request,
+        constraint: Option<&mut dyn Constraint>,
+        stop: &Stop,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, Error> {
+        self.whole()?;
+        let mut options = self.dated(&request.options);
+        options.check(self.program().vocabulary)?;
+        let seed = *options.seed.get_or_insert_with(fresh_seed);
+        let (started, began) = (SystemTime::now(), Instant::now());
+        let stop = stop.with_deadline(options.deadline.and_then(|time| began.checked_add(time)));
+        let prompt = self.render(request, &options)?;
+        let session = self.chosen(choose, &prompt)?;
+        let cached = session.rewind_to_common(&prompt)?;
+        session.batch.block = options.block;
+        let read = cached + session.read_to_meeting(&prompt.ids[cached..], &stop)?;
+        let fresh = &prompt.ids[read..];
+        let before = &fresh[..fresh.len() - 1];
+        if !before.is_empty() {
+            session.feed(before, Want::None, &stop)?;
+        }
+        session.set_anchor()?;
+        // The last token of the prompt gives the first logits; from here on nothing is lost.
+        let context = session.context();
+        let mut run = Run::new(self, &options, &prompt, seed, context, constraint)?;
+        let mut next = Wiped::new(self.0.lock_memory);
+        next.push(fresh[fresh.len() - 1]);
+        let mut prefill = None;
+        let finish = loop {
+            let position = session.position() + next.len();
+            let logits = match session.feed(&next, Want::Last, &stop) {
+                Ok(logits) => logits,
+                Err(error) => match (error.kind(), prefill) {
+                    (Kind::Cancelled, Some(_)) => break Finish::Cancelled,
+                    (Kind::Deadline, Some(_)) => break Finish::Deadline,
+                    _ => return Err(error),
+                },
+            };
+            if prefill.is_none() {
+                prefill = Some(began.elapsed());
+                self.prompt_read();
+            }
+            let finish = run.advance(logits, &mut next, sink, position, context)?;
+            if run.stream.refused() || next.refused() {
+                return Err(self.no_memory());
+            }
+            if let Some(finish) = finish {
+                break finish;
+            }
+        };
+        if matches!(finish, Finish::Cancelled | Finish::Deadline) && !run.stream.broken {
+            run.flush(sink);
+        }
+        let prefill = prefill.unwrap_or_default();
+        let usage = Usage {
+            prompt_tokens: prompt.ids.len(),
+            cached_tokens: cached,
+            output_tokens: run.output.len(),
+        };
+        let decode = began.elapsed() - prefill;
+        let (kv, options) = (session.kv(), options.clone());
+        let end = End { finish, usage, options, kv, started, prefill, decode };
+        run.finish(self, &prompt, &request.tools, end, &stop)
+    }
+
+    /// The session that `choose` gives for `prompt`; it must be one of this model.
+    pub(crate) fn chosen<'s>(
+        &self,
+        choose: impl FnOnce(&[u32]) -> Result<&'s mut Session, Error>,
+        prompt: &Prompt,
+    ) -> Result<&'s mut Session, Error> {
+        let session = choose(&prompt.ids)?;
+        match std::sync::Arc::ptr_eq(&self.0, &session.model.0) {
+            true => Ok(session),
+            false => Err(Error::new(Kind::Request, "the session is of another model")),
+        }
+    }
+
     /// Whether thoughts of this model stand between tags.
     pub(crate) fn thinks(&self) -> bool {
         self.template().is_some_and(|text| text.contains("</think>"))
@@ -174,84 +284,8 @@ impl Session {
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, Error> {
-        // A panic of the caller's sink is the caller's; one of ours becomes an error.
-        let mut panic = None;
-        let mut shielded = |piece: Piece<'_>| {
-            catch_unwind(AssertUnwindSafe(|| sink(piece))).unwrap_or_else(|payload| {
-                panic = Some(payload);
-                ControlFlow::Break(())
-            })
-        };
-        let reply = guarded(|| self.answer(request, constraint, stop, &mut shielded));
-        match panic {
-            Some(payload) => resume_unwind(payload),
-            None => reply,
-        }
-    }
-
-    fn answer(
-        &mut self,
-        request: &Request,
-        constraint: Option<&mut dyn Constraint>,
-        stop: &Stop,
-        sink: &mut Sink<'_>,
-    ) -> Result<Reply, Error> {
         let model = self.model.clone();
-        model.whole()?;
-        let mut options = model.dated(&request.options);
-        options.check(model.program().vocabulary)?;
-        let seed = *options.seed.get_or_insert_with(fresh_seed);
-        let (started, began) = (SystemTime::now(), Instant::now());
-        let stop = stop.with_deadline(options.deadline.and_then(|time| began.checked_add(time)));
-        let prompt = model.render(request, &options)?;
-        let cached = self.rewind_to_common(&prompt)?;
-        self.batch.block = options.block;
-        let fresh = &prompt.ids[cached..];
-        let before = &fresh[..fresh.len() - 1];
-        if !before.is_empty() {
-            self.feed(before, Want::None, &stop)?;
-        }
-        self.set_anchor()?;
-        // The last token of the prompt gives the first logits; from here on nothing is lost.
-        let mut run = Run::new(&model, &options, &prompt, seed, self.context(), constraint)?;
-        let mut next = Wiped::new(model.0.lock_memory);
-        next.push(fresh[fresh.len() - 1]);
-        let mut prefill = None;
-        let finish = loop {
-            let (position, context) = (self.position() + next.len(), self.context());
-            let logits = match self.feed(&next, Want::Last, &stop) {
-                Ok(logits) => logits,
-                Err(error) => match (error.kind(), prefill) {
-                    (Kind::Cancelled, Some(_)) => break Finish::Cancelled,
-                    (Kind::Deadline, Some(_)) => break Finish::Deadline,
-                    _ => return Err(error),
-                },
-            };
-            if prefill.is_none() {
-                prefill = Some(began.elapsed());
-                model.prompt_read();
-            }
-            let finish = run.advance(logits, &mut next, sink, position, context)?;
-            if run.stream.refused() || next.refused() {
-                return Err(model.no_memory());
-            }
-            if let Some(finish) = finish {
-                break finish;
-            }
-        };
-        if matches!(finish, Finish::Cancelled | Finish::Deadline) && !run.stream.broken {
-            run.flush(sink);
-        }
-        let prefill = prefill.unwrap_or_default();
-        let usage = Usage {
-            prompt_tokens: prompt.ids.len(),
-            cached_tokens: cached,
-            output_tokens: run.output.len(),
-        };
-        let decode = began.elapsed() - prefill;
-        let (kv, options) = (self.kv(), options.clone());
-        let end = End { finish, usage, options, kv, started, prefill, decode };
-        run.finish(&model, &prompt, &request.tools, end, &stop)
+        model.reply_in(|_| Ok(self), request, constraint, stop, sink)
     }
 
     /// Goes back to where the session and the prompt still agree; the number of ids kept.

@@ -83,14 +83,38 @@ impl Session {
         labels: &[L],
         stop: &Stop,
     ) -> Result<Scores, Error> {
+        let model = self.model.clone();
+        model.score_in(|_| Ok(self), request, labels, stop)
+    }
+}
+
+impl Model {
+    /// [`Session::score`] in the session that `choose` gives once the prompt's ids are known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::reply_in`] and there.
+    pub fn score_in<'s, L: AsRef<str>>(
+        &self,
+        choose: impl FnOnce(&[u32]) -> Result<&'s mut Session, Error>,
+        request: &Request,
+        labels: &[L],
+        stop: &Stop,
+    ) -> Result<Scores, Error> {
         guarded(|| {
             let labels: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
-            self.scored(request, &labels, stop)
+            self.scored(choose, request, &labels, stop)
         })
     }
 
-    fn scored(&mut self, request: &Request, labels: &[&str], stop: &Stop) -> Result<Scores, Error> {
-        let model = self.model.clone();
+    fn scored<'s>(
+        &self,
+        choose: impl FnOnce(&[u32]) -> Result<&'s mut Session, Error>,
+        request: &Request,
+        labels: &[&str],
+        stop: &Stop,
+    ) -> Result<Scores, Error> {
+        let model = self;
         let mut options = model.dated(&request.options);
         // A label is an answer: a model that can think is asked not to.
         options.thinking.get_or_insert(false);
@@ -105,22 +129,24 @@ impl Session {
             return Err(Error::new(Kind::Request, what)
                 .hint("labels can be scored only as whole answers; take a model that need not"));
         }
-        let mut tree = Tree::new(&model, &prompt, labels)?;
+        let mut tree = Tree::new(model, &prompt, labels)?;
         let longest = tree.ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
         let needed = prompt.ids.len() + longest;
-        if needed > self.context() {
-            let available = self.context();
+        let session = self.chosen(choose, &prompt)?;
+        if needed > session.context() {
+            let available = session.context();
             let what = format!("prompt and longest label need {needed} positions of {available}");
             let kind = Kind::Overflow { needed, available };
-            return Err(Error::new(kind, what).hint(self.more_room()));
+            return Err(Error::new(kind, what).hint(session.more_room()));
         }
-        let cached = self.go_back_to(&prompt.ids)?;
-        self.batch.block = options.block;
-        let row = self.feed(&prompt.ids[cached..], Want::Last, stop)?;
+        let cached = session.go_back_to(&prompt.ids)?;
+        session.batch.block = options.block;
+        let read = cached + session.read_to_meeting(&prompt.ids[cached..], stop)?;
+        let row = session.feed(&prompt.ids[read..], Want::Last, stop)?;
         let groups = tree.read(0..labels.len(), 0, row);
         model.prompt_read();
-        self.set_anchor()?;
-        tree.grow(self, groups, &options, stop)?;
+        session.set_anchor()?;
+        tree.grow(session, groups, &options, stop)?;
         let output_tokens = tree.fed;
         let (labels, mass) = tree.finish();
         let usage = Usage { prompt_tokens: prompt.ids.len(), cached_tokens: cached, output_tokens };

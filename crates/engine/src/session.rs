@@ -69,6 +69,10 @@ pub struct Session {
     pub(crate) batch: Batch,
     /// Where the last reply began, for models that could not go back otherwise.
     pub(crate) anchor: Option<Mark>,
+    /// Where two prompts parted, for the same models.
+    pub(crate) shared: Option<Mark>,
+    /// Where the next prompt to be read leaves the one before, if that place is to be marked.
+    pub(crate) meeting: Option<usize>,
 }
 
 impl Session {
@@ -101,7 +105,7 @@ impl Session {
     /// A session that stands where `state` does.
     pub(crate) fn of(model: &Model, context: usize, state: State) -> Session {
         let batch = Batch::new(model, BLOCK);
-        Session { model: model.clone(), context, state, batch, anchor: None }
+        Session { model: model.clone(), context, state, batch, anchor: None, shared: None, meeting: None }
     }
 
     /// Positions fed so far: the next id stands here.

@@ -228,3 +228,54 @@ fn a_receipt_names_a_type_that_is_not_the_default() {
         assert_eq!(receipt["options"]["kv"].as_str(), word, "{kv}");
     }
 }
+
+/// What holds no position is let go of, and what is read afterwards has the same bits.
+#[test]
+fn trimming_lets_go_of_what_holds_nothing() {
+    let (long, tail) = (ids(700, 0), ids(7, 5));
+    for name in ARCHITECTURES {
+        let model = open(name, 1);
+        for kv in KvType::ALL {
+            let mut one = session(&model, kv);
+            one.feed(&long[..700], Want::None, &Stop::never()).unwrap();
+            let (bytes, working) = (one.kv_bytes(), one.working_bytes());
+            assert!(working > 0, "{name}");
+            one.truncate(0).unwrap();
+            one.feed(&long[..200], Want::None, &Stop::never()).unwrap();
+            one.trim();
+            assert!(one.kv_bytes() < bytes, "{name}, {kv}: pages behind 200 are gone");
+            assert_eq!((one.working_bytes(), one.ids()), (0, &long[..200]), "{name}, {kv}");
+            assert_eq!((one.common(&long), one.common(&tail)), (200, 0));
+            let want = from_start(&model, kv, &long[..200], &tail);
+            assert!(last(&mut one, &tail) == want, "{name}, {kv}");
+        }
+    }
+}
+
+/// Where prompts parted is a place to return to, also for models whose windows forget it.
+#[test]
+fn the_place_where_prompts_part_is_kept() {
+    let prompt = |head: &str, tail: &str| Request {
+        completion: true,
+        options: recinto_engine::Options { max_tokens: 2, ..Default::default() },
+        ..Request::user(format!("{}{tail}", head.repeat(120)))
+    };
+    for name in ARCHITECTURES {
+        let model = open(name, 1);
+        let mut one = model.session(&SessionOptions::default()).unwrap();
+        let mut cached = Vec::new();
+        let asked = [("ñandú ", "uno"), ("ñandú ", "dos"), ("ñandú ", "tres"), ("pez ", "dos")];
+        for (head, tail) in asked {
+            let request = prompt(head, tail);
+            let warm = one.reply(&request, &Stop::never(), &mut sink()).unwrap();
+            let cold = model.reply(&request, &Stop::never(), &mut sink()).unwrap();
+            assert_eq!(warm.text, cold.text, "{name}: {head}{tail}");
+            assert_eq!(warm.receipt.output, cold.receipt.output, "{name}: {head}{tail}");
+            assert_eq!(warm.usage.prompt_tokens, cold.usage.prompt_tokens, "{name}");
+            assert!(warm.usage.prompt_tokens > 300, "{name}: {}", warm.usage.prompt_tokens);
+            cached.push(warm.usage.prompt_tokens - warm.usage.cached_tokens);
+        }
+        // The first is read whole, the third but for its tail, also behind windows.
+        assert!(cached[0] > 300 && cached[2] < 20, "{name}: {cached:?}");
+    }
+}

@@ -106,6 +106,11 @@ impl Kv {
         }
     }
 
+    /// Lets go of every page that holds only positions from `position` on.
+    pub fn shorten(&mut self, position: usize) {
+        self.pages.truncate(position.div_ceil(PAGE));
+    }
+
     /// Whether every page of `positions` is there.
     pub fn holds(&self, positions: Range<usize>) -> bool {
         let mut pages = positions.start / PAGE..positions.end.div_ceil(PAGE);

@@ -22,7 +22,7 @@ use crate::{
     Service, Settings, Sink, Source, Surroundings, Turn, env_file,
     expected::Expected,
     policies,
-    span::{self, Operation},
+    span::{self, Asked, Operation},
     trusted::{self, Rules},
 };
 
@@ -38,6 +38,8 @@ pub struct Elsewhere {
     log: EgressLog,
     budget: Arc<Budget>,
     grammars: OnceLock<Result<Grammars, Error>>,
+    /// Whether spans hold words.
+    content: bool,
 }
 
 impl Elsewhere {
@@ -95,7 +97,8 @@ impl Elsewhere {
         let wall = policies::wall(settings, around)?;
         let log = policies::egress_log(settings, around, &wall)?;
         let budget = Arc::new(policies::budget(settings, &wall)?);
-        Ok(Elsewhere { name, remote, to, wall, log, budget, grammars: OnceLock::new() })
+        let (content, grammars) = (settings.traces_content()?, OnceLock::new());
+        Ok(Elsewhere { name, remote, to, wall, log, budget, grammars, content })
     }
 
     /// The same within a budget that others of this process use, too.
@@ -236,11 +239,14 @@ impl Provider for Elsewhere {
     }
 
     fn complete(&self, turn: &Turn, stop: &Stop, sink: &mut Sink<'_>) -> Result<Reply, Error> {
-        let (operation, options) = (Operation::of(&turn.request), &turn.request.options);
-        let model = &self.remote.config().model;
-        let mut reply = span::within(operation, self.name.name(), model, options, || {
-            self.answer(turn, stop, sink)
-        })?;
+        let asked = Asked {
+            operation: Operation::of(&turn.request),
+            provider: self.name.name(),
+            model: &self.remote.config().model,
+            request: &turn.request,
+            content: self.content,
+        };
+        let mut reply = span::within(&asked, || self.answer(turn, stop, sink))?;
         if let Made::Service(service) = &mut reply.made {
             service.answer_digest = self.log.digest(reply.text.as_bytes());
         }

@@ -17,6 +17,7 @@ mod error;
 mod expected;
 mod held;
 mod judging;
+mod kept;
 mod local;
 pub mod lock;
 mod meter;
@@ -34,6 +35,7 @@ mod trust;
 mod trusted;
 mod turn;
 mod values;
+mod words;
 
 use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 

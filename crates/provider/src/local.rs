@@ -17,9 +17,10 @@ use recinto_store::{Files, Roots, licence::Licence};
 use crate::{
     Abilities, Error, Identity, Name, Opened, Provider, Reply, Settings, Sink, Turn,
     defaults::{self, Defaults},
+    kept::{Kept, Seat},
     meter::{self, Whose},
     opened::open_in,
-    span::{self, Operation, Outcome},
+    span::{self, Asked, Operation, Outcome},
 };
 
 /// A model of this disk, opened in this process.
@@ -35,6 +36,10 @@ pub struct Local {
     budget: Option<Arc<Budget>>,
     /// Made when the first shape is asked for: it reads the whole vocabulary.
     grammars: OnceLock<Result<Grammars, Error>>,
+    /// Sessions of [`Provider::complete`] and [`Provider::score`], for requests to come.
+    kept: Kept,
+    /// Whether spans hold words.
+    content: bool,
 }
 
 impl Local {
@@ -65,6 +70,7 @@ impl Local {
         roots: &Roots,
         options: OpenOptions,
     ) -> Result<Local, Error> {
+        let content = settings.traces_content()?;
         let opened = open_in(
             settings,
             roots,
@@ -88,6 +94,7 @@ impl Local {
         }
         let grammars = OnceLock::new();
         let budget = None;
+        let kept = Kept::new(settings.prompt_cache.as_ref().is_none_or(|on| on.value));
         Ok(Local {
             model,
             name,
@@ -99,12 +106,15 @@ impl Local {
             warnings,
             budget,
             grammars,
+            kept,
+            content,
         })
     }
 
     /// The same with sessions made by `options`.
     pub fn with_session(mut self, options: SessionOptions) -> Local {
         self.session = options;
+        self.kept.clear();
         self
     }
 
@@ -157,8 +167,34 @@ impl Local {
     ///
     /// As [`Model::session`].
     pub fn session(&self) -> Result<Session, Error> {
+        Ok(self.made()?)
+    }
+
+    fn made(&self) -> Result<Session, recinto_engine::Error> {
         let context = self.session.context.or(self.defaults.context);
-        Ok(self.model.session(&SessionOptions { context, ..self.session.clone() })?)
+        self.model.session(&SessionOptions { context, ..self.session.clone() })
+    }
+
+    /// Does `work` with a session that is kept afterwards, if it goes well. Where memory is short,
+    /// none is kept any longer.
+    fn seated<T>(
+        &self,
+        labels: &[String],
+        work: impl FnOnce(&mut Seat<'_>) -> Result<T, recinto_engine::Error>,
+    ) -> Result<T, Error> {
+        let mut seat = self.kept.seat(labels);
+        match work(&mut seat) {
+            Ok(value) => {
+                seat.keep();
+                Ok(value)
+            }
+            Err(error) => {
+                if *error.kind() == recinto_engine::Kind::Memory {
+                    self.kept.clear();
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// The request with what the store puts before a conversation: its instructions where there
@@ -225,10 +261,12 @@ impl Local {
         output: usize,
         work: impl FnOnce(&Request) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let options = &turn.request.options;
-        span::within(operation, "recinto", &self.name, options, || {
+        let (model, content) = (self.name.as_str(), self.content);
+        let asked =
+            Asked { operation, provider: "recinto", model, request: &turn.request, content };
+        span::within(&asked, || {
             let request = self.request(&turn.request);
-            let whose = Whose { identity: turn.counted(), model: &self.name };
+            let whose = Whose { identity: turn.counted(), model };
             let count = |request: &Request| Ok(self.model.prompt(request)?.ids.len() as u64);
             meter::within(self.budget.as_deref(), whose, &request, output as u64, count, work)
         })
@@ -263,7 +301,16 @@ impl Provider for Local {
         let constraint = grammar.as_mut().map(|grammar| grammar as &mut dyn Constraint);
         let output = turn.request.options.max_tokens;
         self.metered(Operation::of(&turn.request), turn, output, |request| {
-            Ok(self.session()?.reply_within(request, constraint, stop, sink)?.into())
+            let reply = self.seated(&turn.labels, |seat| {
+                self.model.reply_in(
+                    move |ids| seat.take(ids, || self.made()),
+                    request,
+                    constraint,
+                    stop,
+                    sink,
+                )
+            });
+            Ok(reply?.into())
         })
     }
 
@@ -272,7 +319,11 @@ impl Provider for Local {
         let output = labels.iter().map(|label| label.len() + 1).sum();
         self.metered(Operation::Score, turn, output, |request| {
             let end = request.options.deadline.and_then(|time| Instant::now().checked_add(time));
-            Ok(self.session()?.score(request, labels, &stop.with_deadline(end))?)
+            let stop = stop.with_deadline(end);
+            self.seated(&turn.labels, |seat| {
+                let session = move |ids: &_| seat.take(ids, || self.made());
+                self.model.score_in(session, request, labels, &stop)
+            })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The provider that is nobody: answers that follow from the request alone, so that what is built
 //! on answers can be tried without a model and without a network.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc, time::Instant};
 
 use recinto_engine::{
     Constraint, LabelScore, Mask, Mode, Options, Piece, Request, Scores, Stop, Usage,
@@ -77,6 +77,13 @@ fn prompt_tokens(request: &Request) -> usize {
     request.messages.iter().map(|message| words(&message.content)).sum()
 }
 
+fn stopped(stop: &Stop) -> Error {
+    match stop.cancelled() {
+        true => Error::new(Kind::Cancelled, "stopped before an answer began"),
+        false => Error::new(Kind::Deadline, "the deadline passed before an answer began"),
+    }
+}
+
 /// A text of `shape`, byte by byte: it ends as soon as it may. `None` when it is not whole after
 /// `most` bytes.
 fn shaped(shape: &Shape, number: u64, most: usize) -> Result<(String, bool), Error> {
@@ -131,8 +138,8 @@ impl Provider for Mock {
         })
     }
 
-    fn score(&self, turn: &Turn, labels: &[String], _: &Stop) -> Result<Scores, Error> {
-        self.metered(turn, labels.len(), |request| scores(request, labels))
+    fn score(&self, turn: &Turn, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
+        self.metered(turn, labels.len(), |request| scores(request, labels, stop))
     }
 }
 
@@ -146,8 +153,14 @@ fn answer(
         return Err(Error::new(Kind::Request, "a request without messages"));
     }
     request.options.check(usize::MAX)?;
+    if !request.tools.is_empty() {
+        return Err(Error::new(Kind::Unable, "mock calls no tools")
+            .hint("provider `local` does, and so do services elsewhere"));
+    }
+    let deadline = request.options.deadline.and_then(|time| Instant::now().checked_add(time));
+    let stop = &stop.with_deadline(deadline);
     if stop.stopped() {
-        return Err(Error::new(Kind::Cancelled, "stopped before an answer began"));
+        return Err(stopped(stop));
     }
     let (number, most) = (number(request), request.options.max_tokens);
     let mut finish = Finish::End;
@@ -204,9 +217,12 @@ fn answer(
     })
 }
 
-fn scores(request: &Request, labels: &[String]) -> Result<Scores, Error> {
+fn scores(request: &Request, labels: &[String], stop: &Stop) -> Result<Scores, Error> {
     if labels.is_empty() {
         return Err(Error::new(Kind::Request, "no label to score"));
+    }
+    if stop.stopped() {
+        return Err(stopped(stop));
     }
     let number = number(request);
     // From 1 to 2^16, so that no probability is zero.

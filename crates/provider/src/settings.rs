@@ -268,6 +268,14 @@ settings! {
         about: "How keys and values are stored: bf16, f16, q8_0 (half the memory, coarser; other \
                 bits)",
     }
+    /// Whether sessions are kept between requests.
+    prompt_cache: bool {
+        read: values::switch, show: |on| values::switched(*on), paths: Paths::No,
+        short: None, value: "WHETHER", example: "\"off\"",
+        default: Fallback::Value("on"),
+        about: "Whether this process keeps what it read of a prompt for the next one: on, off (it \
+                is wiped after each answer)",
+    }
     /// The lock file that holds; `recinto.lock` of the working directory where nobody says.
     lock: LockFile {
         read: |text| Ok(LockFile::named(text)), show: |lock| lock.to_string(), paths: Paths::Or(NONE),
@@ -305,6 +313,23 @@ settings! {
         default: Fallback::Words("false"),
         about: "Whether a line of the log of sends must have reached the disk before anything is \
                 sent: true, false",
+    }
+    /// Where spans are written.
+    trace_file: PathBuf {
+        read: |text| values::text(text).map(PathBuf::from),
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"spans.jsonl\"",
+        default: Fallback::Words("none"),
+        about: "Where a program that was built with the feature `otel` writes spans, a line of \
+                OTLP as JSON each",
+    }
+    /// Whether spans hold the words of requests and answers; see [`Settings::traces_content`].
+    trace_content: bool {
+        read: values::yes, show: |yes| yes.to_string(), paths: Paths::No,
+        short: None, value: "BOOL", example: "false",
+        default: Fallback::Words("false"),
+        about: "Whether spans hold the words of requests and answers too; `true` is heard from \
+                the flag and the environment only: true, false",
     }
 }
 
@@ -396,6 +421,22 @@ impl Settings {
     ) -> impl Iterator<Item = (&'a std::path::Path, &'a [Entry])> + 'a {
         let named = move |row: &&TableOf| row.1 == name;
         self.tables.iter().filter(named).map(|row| (row.0.as_path(), row.3.as_slice()))
+    }
+
+    /// Whether spans hold the words of requests and answers.
+    ///
+    /// # Errors
+    ///
+    /// A file says so: a folder that somebody works in must not make prompts leave their process.
+    pub fn traces_content(&self) -> Result<bool, Error> {
+        match &self.trace_content {
+            Some(Setting { value: true, source }) if source.file().is_some() => {
+                let what = format!("{}: no file can ask for it", source.place(&keys::trace_content));
+                Err(Error::new(Kind::Setting, what)
+                    .hint("give --trace-content true, or set RECINTO_TRACE_CONTENT in the environment"))
+            }
+            setting => Ok(setting.as_ref().is_some_and(|setting| setting.value)),
+        }
     }
 
     /// The folder with more architectures, where one is set.

@@ -1,13 +1,29 @@
 //! What providers do, as spans of `tracing` with the attribute names of OpenTelemetry's conventions
 //! for generative AI (`gen_ai.*`, as of its own repository in 2026).
 //!
-//! A span holds counts, names and options, never a word of a prompt, an answer, a tool or a key.
-//! Without a subscriber of the program's own a span costs a load and a branch, and goes nowhere.
+//! A span holds counts, names and options; words of a prompt and an answer only where that was
+//! asked for, and never a key. Without a subscriber of the program's own a span costs a load and a
+//! branch, and goes nowhere.
 
-use recinto_engine::{Options, Request, Scores, Usage};
+use recinto_engine::{Request, Scores, ToolCall, Usage};
 use tracing::{Span, field::Empty};
 
-use crate::{Error, Finish, Kind, Reply};
+use crate::{Error, Finish, Kind, Reply, words};
+
+/// What a span is about.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// What is done.
+    pub operation: Operation,
+    /// Who does it, as `gen_ai.provider.name`.
+    pub provider: &'a str,
+    /// The model's name, as it was asked for.
+    pub model: &'a str,
+    /// What is asked.
+    pub request: &'a Request,
+    /// Whether the words of request and answer are told too.
+    pub content: bool,
+}
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +63,10 @@ pub trait Outcome {
     fn finish(&self) -> Option<&'static str> {
         None
     }
+    /// What was said, and which tools are called.
+    fn said(&self) -> Option<(&str, &[ToolCall])> {
+        None
+    }
 }
 
 impl Outcome for Reply {
@@ -56,6 +76,10 @@ impl Outcome for Reply {
 
     fn finish(&self) -> Option<&'static str> {
         Some(self.finish.name())
+    }
+
+    fn said(&self) -> Option<(&str, &[ToolCall])> {
+        Some((&self.text, &self.calls))
     }
 }
 
@@ -73,20 +97,23 @@ impl Outcome for recinto_engine::Reply {
     fn finish(&self) -> Option<&'static str> {
         Some(Finish::from(&self.finish).name())
     }
+
+    fn said(&self) -> Option<(&str, &[ToolCall])> {
+        Some((&self.text, &self.calls))
+    }
 }
 
-/// Does `work` in a span: `provider` and `model` by their names, `options` as they were asked for.
+/// Does `work` in a span.
 ///
 /// # Errors
 ///
 /// Those of `work`.
 pub fn within<T: Outcome>(
-    operation: Operation,
-    provider: &str,
-    model: &str,
-    options: &Options,
+    asked: &Asked<'_>,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
+    let Asked { operation, provider, model, request, content } = *asked;
+    let options = &request.options;
     let span = tracing::info_span!(
         target: "recinto",
         "gen_ai",
@@ -101,7 +128,10 @@ pub fn within<T: Outcome>(
         gen_ai.request.seed = options.seed,
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
+        gen_ai.input.messages = Empty,
+        gen_ai.output.messages = Empty,
         error.type = Empty,
         otel.status_code = Empty,
     );
@@ -109,19 +139,28 @@ pub fn within<T: Outcome>(
         return work();
     }
     span.record("otel.name", tracing::field::display(format_args!("{} {model}", operation.name())));
+    if content {
+        span.record("gen_ai.input.messages", words::input(&request.messages).as_str());
+    }
     let result = span.in_scope(work);
-    record(&span, &result);
+    record(&span, &result, content);
     result
 }
 
-fn record<T: Outcome>(span: &Span, result: &Result<T, Error>) {
+fn record<T: Outcome>(span: &Span, result: &Result<T, Error>, content: bool) {
     match result {
         Ok(told) => {
             let usage = told.usage();
             span.record("gen_ai.usage.input_tokens", usage.prompt_tokens as u64);
+            span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens as u64);
             span.record("gen_ai.usage.output_tokens", usage.output_tokens as u64);
             if let Some(finish) = told.finish() {
                 span.record("gen_ai.response.finish_reasons", finish);
+            }
+            if let Some((text, calls)) = told.said().filter(|_| content) {
+                let finish = told.finish().unwrap_or_default();
+                let output = words::output(text, calls, finish);
+                span.record("gen_ai.output.messages", output.as_str());
             }
         }
         Err(error) => {

@@ -7,19 +7,25 @@ use std::{ops::ControlFlow, path::Path};
 use recinto_engine::{OpenOptions, Options, Piece, Request, Stop};
 use recinto_provider::{Flags, Local, Provider, Settings, Surroundings, Turn};
 
-#[test]
-fn spans_count_and_never_quote() {
+/// A tiny model, and the folder of its settings.
+fn open(content: Option<&str>) -> (Local, tempfile::TempDir) {
     let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
     let tiny = std::fs::canonicalize(tiny).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let flags = Flags {
         model: Some(tiny.join("qwen2-plain.gguf").display().to_string()),
+        trace_content: content.map(str::to_owned),
         ..Flags::default()
     };
     let (here, root) = (dir.path().into(), dir.path().into());
     let around = Surroundings { variables: Vec::new(), here, root };
     let settings = Settings::resolve_from(&flags, &around).unwrap();
-    let local = Local::open(&settings, OpenOptions::default()).unwrap();
+    (Local::open(&settings, OpenOptions::default()).unwrap(), dir)
+}
+
+#[test]
+fn spans_count_and_never_quote() {
+    let (local, _dir) = open(None);
     let words = "Señora Núñez, historia 4711";
     let turn = |max_tokens, seed, words: &str| {
         let options = Options { max_tokens, seed: Some(seed), ..Options::default() };
@@ -41,6 +47,9 @@ fn spans_count_and_never_quote() {
         (0, "gen_ai.request.max_tokens", "3"),
         (0, "gen_ai.request.seed", "7"),
         (0, "gen_ai.usage.output_tokens", "3"),
+        (0, "gen_ai.usage.cache_read.input_tokens", "0"),
+        (0, "gen_ai.input.messages", "-"),
+        (0, "gen_ai.output.messages", "-"),
         (0, "gen_ai.response.finish_reasons", "\"length\""),
         (0, "error.type", "-"),
         (1, "gen_ai.operation.name", "\"score\""),
@@ -59,4 +68,23 @@ fn spans_count_and_never_quote() {
         assert!(!all.contains(word), "{word} in {all}");
     }
     assert!(text.trim().is_empty() || !all.contains(text.trim()), "{all}");
+}
+
+/// Words are there only where somebody said so.
+#[test]
+fn words_are_told_where_they_were_asked_for() {
+    for (content, told) in [(Some("true"), true), (Some("false"), false)] {
+        let (local, _dir) = open(content);
+        let quiet = &mut |_: Piece<'_>| ControlFlow::Continue(());
+        let options = Options { max_tokens: 3, seed: Some(7), ..Options::default() };
+        let turn = Turn::from(Request { options, ..Request::user("Señora Núñez") });
+        let (text, spans) = kept::spans(|| {
+            local.complete(&turn, &Stop::never(), quiet).unwrap().text.clone()
+        });
+        let holds = |name: &str, word: &str| {
+            spans[0].get(name).is_some_and(|value| value.contains(word))
+        };
+        assert_eq!(holds("gen_ai.input.messages", "Señora Núñez"), told, "{content:?}");
+        assert_eq!(spans[0].contains_key("gen_ai.output.messages"), told, "{content:?}: {text}");
+    }
 }

@@ -145,8 +145,8 @@ const ELSEWHERE: [&str; 9] = [
     "unsupported",
 ];
 /// Settings that concern this process.
-const HERE: [&str; 8] =
-    ["arch_dir", "threads", "level", "pin", "verify", "kv", "lock", "licenses"];
+const HERE: [&str; 9] =
+    ["arch_dir", "threads", "level", "pin", "verify", "kv", "prompt_cache", "lock", "licenses"];
 
 impl Chosen {
     /// `said` are the settings as they were said, `settings` those with a profile's provider and

@@ -76,6 +76,9 @@ fn other(key: &Key) -> &'static str {
         "pin" => "memory",
         "verify" => "always",
         "kv" => "q8_0",
+        "prompt_cache" => "off",
+        "trace_file" => "/año/spans.jsonl",
+        "trace_content" => "true",
         "lock" => "/otro.lock",
         "licenses" => "apache-2.0,mit",
         "egress_log" => "/año/egress.jsonl",
@@ -532,4 +535,26 @@ fn every_option_of_the_engine_has_its_row() {
         .collect();
     let found = Machine::new().file(FILES[1], &format!("[options]\n{text}")).settings();
     assert_eq!(found.answer_options(Options::default(), |_| false).unwrap(), Options::default());
+}
+
+/// Words of prompts go where the person who runs the program says, and no file can say it.
+#[test]
+fn no_file_can_ask_for_words_in_spans() {
+    let cases = [
+        ("nobody", Machine::new(), Ok(false)),
+        ("environment", Machine::new().variable("RECINTO_TRACE_CONTENT", "true"), Ok(true)),
+        (".env", Machine::new().file(FILES[0], "RECINTO_TRACE_CONTENT=true\n"), Err("here/.env")),
+        ("a file", Machine::new().file(FILES[1], "trace_content = true\n"), Err("here/recinto")),
+        ("a file, off", Machine::new().file(FILES[1], "trace_content = false\n"), Ok(false)),
+    ];
+    for (name, machine, want) in cases {
+        match (machine.settings().traces_content(), want) {
+            (Ok(found), Ok(want)) => assert_eq!(found, want, "{name}"),
+            (Err(error), Err(place)) => {
+                assert_eq!(error.kind(), &Kind::Setting, "{name}");
+                assert!(error.to_string().contains(place), "{name}: {error}");
+            }
+            (found, _) => panic!("{name}: {found:?}"),
+        }
+    }
 }
