@@ -331,14 +331,14 @@ fn marks_in_texts() {
     assert_eq!(laya.reading(), "markers/1");
     let laya = laya.guarded();
     assert_eq!((count(&laya, cls), count(&laya, sep), count(&laya, mask)), (1, 3, 2));
-    assert_eq!(laya.reading(), "markers-guarded/1", "other prompts, other calibrations");
+    assert_eq!(laya.reading(), "markers-guarded/2", "other prompts, other calibrations");
     // What does not fit is cut by the reference, and refused for strangers.
     let long = State::text("corazón ".repeat(4000));
     let read = |laya: &Laya| laya.row(&long, &shown).map(|row| row.dropped > 0);
     assert!(matches!(read(&laya), Err(Unavailable::TooLong { tokens: 4001.., .. })));
     assert_eq!(read(&open("ckpt", &OpenOptions::default())), Ok(true));
     let laya = laya.with_budgets(128, 64);
-    assert_eq!(laya.reading(), "markers-guarded/1:128:64");
+    assert_eq!(laya.reading(), "markers-guarded/2:128:64");
 }
 
 /// Orders averaged: the answer of a question does not depend on where its options stood.

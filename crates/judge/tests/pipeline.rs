@@ -338,6 +338,7 @@ fn facts(identity: &Identity) -> Facts {
     let digest = recinto_receipt::sha256(b"x");
     Facts {
         identity: identity.digest(),
+        reading: identity.reading.clone(),
         question: digest,
         state: digest,
         calibrated: None,

@@ -9,6 +9,8 @@ pub mod labelled;
 mod lines;
 mod once;
 pub mod reader;
+#[cfg(feature = "remote")]
+mod service;
 mod show;
 
 use clap::Subcommand;
