@@ -68,7 +68,7 @@ const ANSWER: &str = r#"{"model":"jev-1.13.0","answers":{"q1":{"type":"noul","no
 
 #[test]
 fn statuses() {
-    let now = "retry-after-ms: 5";
+    let now: &[&str] = &["retry-after-ms: 5"];
     let wait = Kind::RateLimited(Some(Duration::from_millis(5)));
     let detail = r#"{"detail":{"error_type":"unknown_model","message":"Unknown model"}}"#;
     let bare = r#"{"detail":{"error_type":"max_tokens_exceeded"}}"#;
@@ -88,22 +88,22 @@ fn statuses() {
         (402, &[], "", Kind::Budget, 1, "status 402"),
         (403, &[], r#"{"message":"Forbidden"}"#, Kind::Auth, 1, "it says: Forbidden"),
         (404, &[], r#""not found""#, Kind::NotFound, 1, "it says: not found"),
-        (408, &[now], "", Kind::Unavailable, 3, "status 408"),
-        (409, &[now], "", Kind::Request, 1, "status 409"),
+        (408, now, "", Kind::Unavailable, 3, "status 408"),
+        (409, now, "", Kind::Request, 1, "status 409"),
         (413, &[], "", Kind::Overflow, 1, "status 413"),
         (422, &[], schema, Kind::Request, 1, "it says: questions.q1.score.criteria: at most 10 levels"),
         (422, &[], quoted, Kind::Request, 1, "status 422"),
-        (429, &[now], "", wait, 3, "status 429"),
-        (429, &[now], quota, Kind::Budget, 1, "insufficient_quota"),
-        (500, &[now], "", Kind::Unavailable, 3, "status 500"),
-        (501, &[now], r#"{"error":{"message":"not supported"}}"#, Kind::Unavailable, 3, "status 501"),
-        (502, &[now], html, Kind::Unavailable, 3, "502 Bad Gateway"),
-        (503, &[now], "", Kind::Unavailable, 3, "status 503"),
-        (529, &[now], "", Kind::Unavailable, 3, "status 529"),
-        (599, &[now], "", Kind::Unavailable, 3, "status 599"),
+        (429, now, "", wait, 3, "status 429"),
+        (429, now, quota, Kind::Budget, 1, "insufficient_quota"),
+        (500, now, "", Kind::Unavailable, 3, "status 500"),
+        (501, now, r#"{"error":{"message":"not supported"}}"#, Kind::Unavailable, 3, "status 501"),
+        (502, now, html, Kind::Unavailable, 3, "502 Bad Gateway"),
+        (503, now, "", Kind::Unavailable, 3, "status 503"),
+        (529, now, "", Kind::Unavailable, 3, "status 529"),
+        (599, now, "", Kind::Unavailable, 3, "status 599"),
         (301, &["location: http://127.0.0.1:1/"], "", Kind::Unavailable, 1, "redirect"),
         // A good status that tells an error.
-        (200, &[now], upstream, wait, 3, "it says: Rate limited upstream"),
+        (200, now, upstream, wait, 3, "it says: Rate limited upstream"),
         (200, &[], r#"{"error":"No answer today"}"#, Kind::Unavailable, 3, "it says: No answer today"),
         (200, &[], r#"{"result":null,"success":false,"errors":[{"code":7003,"message":"No route"}]}"#,
             Kind::Unavailable, 3, "it says: No route"),
