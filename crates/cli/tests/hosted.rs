@@ -251,6 +251,48 @@ fn what_may_not_leave_does_not() {
     }
 }
 
+/// A calibration holds for the very model that answered, so it is not made under an alias.
+#[test]
+fn a_calibration_names_the_model_that_answered() {
+    let record = |at: usize| {
+        let (text, label) = [("charge", "payments"), ("blank page", "frontend")][at % 2];
+        let label = if at % 7 == 0 { "account" } else { label };
+        format!("{{\"state\":\"{text} {at}\",\"labels\":{{\"team\":\"{label}\"}}}}\n")
+    };
+    let records: String = (0..60).map(record).collect();
+    // The service is right two times of three, and its numbers differ.
+    let pages: Vec<Act> = (0..400)
+        .map(|at| {
+            let (first, second) = (0.5 + 0.006 * (at % 60) as f64, 0.02);
+            let labels = match at % 3 {
+                0 => ["frontend", "payments"],
+                _ if at % 2 == 0 => ["payments", "frontend"],
+                _ => ["frontend", "payments"],
+            };
+            let rest = 1.0 - first - second;
+            let p = json!({labels[0]: first, labels[1]: rest, "account": second});
+            let answer = json!({"q1": {"type": "choice", "probabilities": p}});
+            page(200, &json!({"model": "jev-1.13.0", "answers": answer}).to_string())
+        })
+        .collect();
+    for (model, code) in [("jev-latest", 4), ("jev-1.13.0", 0)] {
+        let to = Service::start(pages.clone());
+        let shell = shell(&to, "typesafe").env("RECINTO_JUDGE_MODEL", model);
+        shell.write("l.jsonl", &records);
+        let args = ["judge", "calibrate", "-Q", "q.json", "--data", "l.jsonl", "-o", "c"];
+        let ran = shell.run(&args);
+        assert_eq!(ran.code, Some(code), "{model}: {} {}", ran.out(), ran.err);
+        assert_eq!(ran.err.contains("jev-1.13.0 answered"), code == 4, "{model}: {}", ran.err);
+        if code == 0 {
+            // It is not for another model.
+            let args = ["judge", "-Q", "q.json", "--calibration", "c", "--judge-model", "jev-2"];
+            let again = shell.pipe(&args, b"charge");
+            assert!(again.err.contains("was made for another model"), "{}", again.err);
+            assert_eq!(again.code, Some(4), "{}", again.err);
+        }
+    }
+}
+
 #[test]
 fn orders_of_options_are_requests_of_their_own() {
     let again = json!({"model": "jev-1.13.0", "answers": {"q1": answer()["answers"]["q2"]}});

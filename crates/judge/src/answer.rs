@@ -113,6 +113,9 @@ pub struct Facts {
     pub identity: Digest,
     /// The word for prompt and readout, such as `markers-guarded/2`: which way of reading ran.
     pub reading: String,
+    /// The model that answered, by the name that a service gave with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Digest of the question.
     pub question: Digest,
     /// Digest of the state.
@@ -275,6 +278,7 @@ impl Answer {
             confidence: f64,
             identity: Digest,
             reading: String,
+            model: Option<String>,
             question: Digest,
             state: Digest,
             calibrated: Option<Digest>,
@@ -289,6 +293,7 @@ impl Answer {
         let facts = Facts {
             identity: w.identity,
             reading: w.reading,
+            model: w.model,
             question: w.question,
             state: w.state,
             calibrated: w.calibrated,

@@ -241,6 +241,10 @@ impl<B: Backend> Judge<B> {
             }
         }
         let model = one_model(&open.facts)?;
+        let name = match &model {
+            Some(crate::Model::Hosted { name }) => Some(name.clone()),
+            _ => None,
+        };
         let identity = self.identity_of(model);
         let (p, calibrated, temperature) = self.apply(question, &identity, &logits)?;
         let mass = open.facts.iter().filter_map(|f| f.mass);
@@ -249,6 +253,7 @@ impl<B: Backend> Judge<B> {
         let facts = Facts {
             identity: identity.digest(),
             reading: identity.reading.clone(),
+            model: name,
             question: digest,
             state,
             calibrated,

@@ -339,6 +339,7 @@ fn facts(identity: &Identity) -> Facts {
     Facts {
         identity: identity.digest(),
         reading: identity.reading.clone(),
+        model: None,
         question: digest,
         state: digest,
         calibrated: None,
