@@ -251,6 +251,23 @@ fn what_may_not_leave_does_not() {
     }
 }
 
+#[test]
+fn status_says_which_key_is_sent() {
+    let to = Service::start(vec![page(200, "{}")]);
+    let ran = shell(&to, "typesafe").run(&["status"]);
+    let text = format!("{}{}", ran.out(), ran.err);
+    let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(
+        line("RECINTO_JUDGE_API_KEY is set").ends_with("sent with a judge's questions"),
+        "{text}"
+    );
+    assert!(line("RECINTO_API_KEY is set").ends_with("nothing here uses it"), "{text}");
+    assert!(line("judge_service").contains("typesafe"), "{text}");
+    assert!(!text.contains("canary-own") && to.seen().is_empty());
+    let plain = Shell::new().run(&["status"]);
+    assert!(!plain.out().contains("judge_service"), "{}", plain.out());
+}
+
 /// A calibration holds for the very model that answered, so it is not made under an alias.
 #[test]
 fn a_calibration_names_the_model_that_answered() {

@@ -198,9 +198,9 @@ settings! {
     silence: Duration {
         read: values::silence, show: |time| time.as_secs_f64().to_string(), paths: Paths::No,
         short: None, value: "SECONDS", example: "60",
-        default: Fallback::Words("120; 10 for a judge's service"),
+        default: Fallback::Value("120"),
         about: "Longest silence of a service, before its answer and within it; of a judge's \
-                service, the longest time of one try",
+                service, the longest time of one try (10 where nobody says)",
     }
     /// How often a failed request is sent again.
     retries: u32 {
