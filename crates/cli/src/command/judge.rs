@@ -8,6 +8,9 @@ mod judged;
 pub mod labelled;
 mod once;
 pub mod reader;
+mod selftest;
+#[cfg(feature = "remote")]
+mod service;
 mod show;
 
 use clap::Subcommand;
@@ -45,6 +48,8 @@ enum Task {
     Calibrate(Box<calibrate::Args>),
     /// Judge records line by line and part them into decided, for a person, unavailable
     Run(Box<batch::Args>),
+    /// Compare a Laya checkpoint with the published answers of its reference
+    Selftest(Box<selftest::Args>),
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
@@ -52,5 +57,6 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         None => once::run(*args.once),
         Some(Task::Calibrate(args)) => calibrate::run(*args),
         Some(Task::Run(args)) => batch::run(*args),
+        Some(Task::Selftest(args)) => selftest::run(*args),
     }
 }
