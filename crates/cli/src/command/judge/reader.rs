@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use recinto_backends::{Causal, Long};
-use recinto_engine::SessionOptions;
+use recinto_engine::{Precision, SessionOptions};
 use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
 };
@@ -115,6 +115,9 @@ pub struct Who {
     host: Option<String>,
     /// `robust`, or `reference` with --strict.
     mode: &'static str,
+    /// In what a model of this process computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     identity: Identity,
     /// Digest of the identity: what calibrations and gates are bound to.
     pub digest: Digest,
@@ -160,7 +163,8 @@ impl ReaderArgs {
             Some(path) => Some(artefact::<Calibration>(path)?),
             None => None,
         };
-        let (mut model, mut host, mut warnings) = (None, None, Vec::new());
+        let (mut model, mut host, mut precision) = (None, None, None);
+        let mut warnings = Vec::new();
         let backend: Box<dyn Backend> = match settings.reader() {
             Reader::Mock => Box::new(Mock::default()),
             Reader::Gguf => {
@@ -169,6 +173,7 @@ impl ReaderArgs {
                 let local = self.model.open_for(settings, session.clone())?;
                 open::introduce(screen, &local, &local.model().facts());
                 warnings = local.warnings().to_vec();
+                precision = Some(local.model().precision());
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 let causal = Causal::new(local.model(), &session, interrupt.stop())?;
                 Box::new(causal.with_long(self.long.into()))
@@ -182,6 +187,7 @@ impl ReaderArgs {
                 let opened = self.model.open_laya(settings)?;
                 open::introduce_encoder(screen, &opened, opened.value.encoder());
                 warnings = opened.warnings;
+                precision = Some(opened.value.encoder().model().precision());
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 let laya = opened.value.stopped_by(interrupt.stop());
                 Box::new(match self.strict {
@@ -233,6 +239,7 @@ impl ReaderArgs {
             model,
             host,
             mode: if self.strict { "reference" } else { "robust" },
+            precision,
             identity: judge.identity(),
             digest: judge.identity().digest(),
             calibration: judge.calibration(),
