@@ -321,8 +321,12 @@ impl Provider for Local {
             let end = request.options.deadline.and_then(|time| Instant::now().checked_add(time));
             let stop = stop.with_deadline(end);
             self.seated(&turn.labels, |seat| {
-                let session = move |ids: &_| seat.take(ids, || self.made());
-                self.model.score_in(session, request, labels, &stop)
+                self.model.score_in(
+                    move |ids| seat.take(ids, || self.made()),
+                    request,
+                    labels,
+                    &stop,
+                )
             })
         })
     }

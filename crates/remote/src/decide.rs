@@ -253,7 +253,7 @@ impl Decider {
             }
             Err(Unbegun::Quiet(why)) => return quiet(why),
         };
-        let Begun { status, headers, exchange } = head;
+        let Begun { status, headers, exchange, .. } = head;
         let id = self.line.request_id(&headers, self.config.service.id);
         let with_id = |error: Error| error.word("request ", id.as_deref());
         let good = (200..300).contains(&status);
