@@ -132,13 +132,17 @@ fn both_legs_count_towards_one_budget() {
     let Some(model) = shell::tiny("budget of a cascade", "qwen2-quant") else { return };
     let service = service();
     let shell = Shell::new();
-    let with = |budget: &str| {
-        let text = file(&model, &service, NEVER);
+    let wants = |below: f64, budget: &str| {
+        let text = file(&model, &service, below);
         shell.write("recinto.toml", format!("{text}\n[budget]\n{budget}\n"));
     };
+    let with = |budget: &str| wants(NEVER, budget);
     // Room for the first leg, and not for both.
+    let small = ["--json", "--max-tokens", "8", "-o", "thinking_tokens=1"];
+    wants(ALWAYS, "tokens = 400");
+    assert_eq!(decide(&shell, &small).code, Some(0));
     with("tokens = 400");
-    let ran = decide(&shell, &["--json", "--max-tokens", "8", "-o", "thinking_tokens=1"]);
+    let ran = decide(&shell, &small);
     assert_eq!(
         (ran.code, &ran.json()["error"]["kind"]),
         (Some(4), &json!("budget")),

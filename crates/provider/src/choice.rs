@@ -164,10 +164,14 @@ impl Settings {
             Target::Profile(profile) => (profile, None),
             Target::Cascade(cascade) => (cascade.first.clone(), Some(cascade)),
         };
+        let place = match rule {
+            Rule::Profile => at(&source),
+            _ => source.to_string(),
+        };
         if let Some(cascade) =
             cascade.as_ref().filter(|_| task.is_some_and(|task| !task.has_margin()))
         {
-            let what = format!("{}: `{}` is a cascade", at(&source), cascade.name);
+            let what = format!("{place}: `{}` is a cascade", cascade.name);
             return Err(Error::new(Kind::Setting, what).hint(
                 "only `decide` has a margin that a cascade could go by; name a profile here",
             ));
@@ -175,7 +179,7 @@ impl Settings {
         let mut settings = self.with(&first, around)?;
         if task == Some(Task::Judge) {
             if first.provider != LOCAL {
-                let what = format!("{}: `{}` asks {}", at(&source), first.name, first.provider);
+                let what = format!("{place}: `{}` asks {}", first.name, first.provider);
                 return Err(Error::new(Kind::Unable, what).hint(
                     "a judge reads with a model of this process: name a profile of `local`",
                 ));
