@@ -15,7 +15,7 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
     settings.traces_content()?;
     crate::otlp::Exporter::start(&file.value).map_err(|error| {
         let what = format!("cannot write spans to {}: {error}", file.value.display());
-        Failure::running(what).hint(format!("`trace_file` is set by {}", file.source))
+        Failure::running(what).hint(&format!("`trace_file` is set by {}", file.source))
     })
 }
 

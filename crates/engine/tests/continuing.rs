@@ -258,7 +258,7 @@ fn the_place_where_prompts_part_is_kept() {
     let prompt = |head: &str, tail: &str| Request {
         completion: true,
         options: recinto_engine::Options { max_tokens: 2, ..Default::default() },
-        ..Request::user(format!("{}{}", head.repeat(40), format!("{tail} ").repeat(90)))
+        ..Request::user(format!("{}{}", head.repeat(24), format!("{tail} ").repeat(160)))
     };
     let asked = [("ñandú ", "uno"), ("ñandú ", "dos"), ("ñandú ", "tres"), ("pez ", "dos")];
     for name in ARCHITECTURES {
