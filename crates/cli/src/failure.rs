@@ -67,7 +67,8 @@ impl Told {
 }
 
 impl Failure {
-    fn of_kind(exit: Exit, kind: &'static str, text: impl Into<String>) -> Failure {
+    /// One with a word of its own for its kind.
+    pub fn of_kind(exit: Exit, kind: &'static str, text: impl Into<String>) -> Failure {
         Failure { exit, kind, text: Some(text.into()), told: false }
     }
 

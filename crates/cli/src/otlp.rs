@@ -324,9 +324,8 @@ mod tests {
                 gen_ai.response.finish_reasons = "end", otel.status_code = tracing::field::Empty,
             );
             outer.in_scope(|| {
-                tracing::info_span!(target: "recinto", "inner", "error.type" = "x\"ñ").record(
-                    "error.type", "y",
-                );
+                tracing::info_span!(target: "recinto", "inner", "error.type" = "x\"ñ")
+                    .record("error.type", "y");
                 tracing::info_span!(target: "other", "not ours");
                 tracing::info!(target: "recinto", "no span");
             });
@@ -336,7 +335,8 @@ mod tests {
         });
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let [inner, outer] = &lines[..] else { panic!("{text}") };
         let span = |line: &Value| line["resourceSpans"][0]["scopeSpans"][0]["spans"][0].clone();
         let (inner, outer) = (span(inner), span(outer));
@@ -350,9 +350,8 @@ mod tests {
             let id = id.as_str().unwrap();
             assert!(id.len() == length && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id}");
         }
-        let times = ["startTimeUnixNano", "endTimeUnixNano"].map(|key| {
-            outer[key].as_str().unwrap().parse::<u64>().unwrap()
-        });
+        let times = ["startTimeUnixNano", "endTimeUnixNano"]
+            .map(|key| outer[key].as_str().unwrap().parse::<u64>().unwrap());
         assert!(times[0] <= times[1] && times[0] > 1_600_000_000_000_000_000, "{times:?}");
         let attribute = |span: &Value, key: &str| {
             let all = span["attributes"].as_array().unwrap();
@@ -362,9 +361,12 @@ mod tests {
             ("gen_ai.usage.input_tokens", json!({ "intValue": "7" })),
             ("gen_ai.request.temperature", json!({ "doubleValue": 0.5 })),
             ("big", json!({ "stringValue": u64::MAX.to_string() })),
-            ("gen_ai.response.finish_reasons", json!({
-                "arrayValue": { "values": [{ "stringValue": "end" }] }
-            })),
+            (
+                "gen_ai.response.finish_reasons",
+                json!({
+                    "arrayValue": { "values": [{ "stringValue": "end" }] }
+                }),
+            ),
         ];
         for (key, want) in cases {
             assert_eq!(attribute(&outer, key), Some(want), "{key}");

@@ -15,7 +15,7 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
     settings.traces_content()?;
     crate::otlp::Exporter::start(&file.value).map_err(|error| {
         let what = format!("cannot write spans to {}: {error}", file.value.display());
-        Failure::running(what).hint(format!("`trace_file` is set by {}", file.source))
+        Failure::running(what).hint(&format!("`trace_file` is set by {}", file.source))
     })
 }
 
@@ -25,7 +25,8 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
     match &settings.trace_file {
         None => Ok(()),
         Some(file) => {
-            let what = format!("`trace_file` is set ({}), and this program writes no spans", file.source);
+            let what =
+                format!("`trace_file` is set ({}), and this program writes no spans", file.source);
             Err(Failure::of_kind(crate::exit::Exit::Usage, "not-built", what)
                 .hint("build it with the feature `otel`, or take the setting away"))
         }

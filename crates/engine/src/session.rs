@@ -105,7 +105,15 @@ impl Session {
     /// A session that stands where `state` does.
     pub(crate) fn of(model: &Model, context: usize, state: State) -> Session {
         let batch = Batch::new(model, BLOCK);
-        Session { model: model.clone(), context, state, batch, anchor: None, shared: None, meeting: None }
+        Session {
+            model: model.clone(),
+            context,
+            state,
+            batch,
+            anchor: None,
+            shared: None,
+            meeting: None,
+        }
     }
 
     /// Positions fed so far: the next id stands here.

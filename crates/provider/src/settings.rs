@@ -455,9 +455,11 @@ impl Settings {
     pub fn traces_content(&self) -> Result<bool, Error> {
         match &self.trace_content {
             Some(Setting { value: true, source }) if source.file().is_some() => {
-                let what = format!("{}: no file can ask for it", source.place(&keys::trace_content));
-                Err(Error::new(Kind::Setting, what)
-                    .hint("give --trace-content true, or set RECINTO_TRACE_CONTENT in the environment"))
+                let what =
+                    format!("{}: no file can ask for it", source.place(&keys::trace_content));
+                Err(Error::new(Kind::Setting, what).hint(
+                    "give --trace-content true, or set RECINTO_TRACE_CONTENT in the environment",
+                ))
             }
             setting => Ok(setting.as_ref().is_some_and(|setting| setting.value)),
         }

@@ -78,12 +78,10 @@ fn words_are_told_where_they_were_asked_for() {
         let quiet = &mut |_: Piece<'_>| ControlFlow::Continue(());
         let options = Options { max_tokens: 3, seed: Some(7), ..Options::default() };
         let turn = Turn::from(Request { options, ..Request::user("Señora Núñez") });
-        let (text, spans) = kept::spans(|| {
-            local.complete(&turn, &Stop::never(), quiet).unwrap().text.clone()
-        });
-        let holds = |name: &str, word: &str| {
-            spans[0].get(name).is_some_and(|value| value.contains(word))
-        };
+        let (text, spans) =
+            kept::spans(|| local.complete(&turn, &Stop::never(), quiet).unwrap().text.clone());
+        let holds =
+            |name: &str, word: &str| spans[0].get(name).is_some_and(|value| value.contains(word));
         assert_eq!(holds("gen_ai.input.messages", "Señora Núñez"), told, "{content:?}");
         assert_eq!(spans[0].contains_key("gen_ai.output.messages"), told, "{content:?}: {text}");
     }

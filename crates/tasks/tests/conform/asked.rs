@@ -157,8 +157,8 @@ impl Who {
         let around = Surroundings { variables, root: here.join("root"), here };
         let settings = Settings::resolve_from(&Flags::default(), &around)
             .unwrap_or_else(|e| panic!("{}: {e}", self.name));
-        let opened = Elsewhere::open_in(&settings, &around)
-            .unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        let opened =
+            Elsewhere::open_in(&settings, &around).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         assert_eq!(opened.identity().provider, Name::from_name(provider).expect("a provider"));
         let provider = Played::New(Box::new(opened));
         Ready { provider, call: None, service: Some(service), _place: Some(place) }

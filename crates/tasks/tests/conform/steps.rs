@@ -127,7 +127,13 @@ pub const STEPS: &[Step] = &[
         split("overflow", "answer", "overflow"),
     ),
     step("cancel", "stop, at the first piece", STREAM, stopped_within, all("cancelled")),
-    unsent(step("cancelled", "stop, before it began", STREAM, stopped_before, all("error cancelled"))),
+    unsent(step(
+        "cancelled",
+        "stop, before it began",
+        STREAM,
+        stopped_before,
+        all("error cancelled"),
+    )),
     unsent(step("deadline", "no time at all", STREAM, late, all("error deadline"))),
     Step {
         config: "[budget]\ntokens = 20\n",
