@@ -240,7 +240,7 @@ fn it_is_sent_again() {
     ] {
         let service = Loopback::start(vec![act, Act::Send(good.clone())]);
         let config =
-            DecisionConfig { time: Duration::from_millis(900), ..config(&service, typesafe()) };
+            DecisionConfig { time: Duration::from_millis(2500), ..config(&service, typesafe()) };
         let answer = ask(config).0.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(answer.requests, 2, "{name}");
     }
