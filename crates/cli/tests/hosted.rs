@@ -35,7 +35,8 @@ fn answer() -> Value {
 }
 
 fn page(status: u16, body: &str) -> Act {
-    let head = "content-type: application/json\r\nx-typesafe-request-id: req-7";
+    let head =
+        "content-type: application/json\r\nconnection: close\r\nx-typesafe-request-id: req-7";
     let length = body.len();
     Act::Send(
         format!("HTTP/1.1 {status} X\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}").into(),

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 /// An answer of HTTP.
 fn page(status: u16, headers: &[&str], body: &str) -> Vec<u8> {
-    let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let close = ["connection: close"];
+    let more: String = headers.iter().chain(&close).map(|line| format!("{line}\r\n")).collect();
     format!("HTTP/1.1 {status} X\r\n{more}content-length: {}\r\n\r\n{body}", body.len())
         .into_bytes()
 }
