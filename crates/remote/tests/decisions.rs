@@ -67,6 +67,9 @@ fn refused(config: DecisionConfig, name: &str) -> Error {
 
 const ANSWER: &str = r#"{"model":"jev-1.13.0","answers":{"q1":{"type":"noul","noul":0.96}}}"#;
 
+/// Status, headers, body, kind, requests with two retries, words of the error.
+type Case<'a> = (u16, &'a [&'a str], &'a str, Kind, usize, &'a str);
+
 #[test]
 fn statuses() {
     let now: &[&str] = &["retry-after-ms: 5"];
@@ -79,9 +82,8 @@ fn statuses() {
     let quota = r#"{"error":{"code":"insufficient_quota","message":"Top up"}}"#;
     let upstream = r#"{"error":{"code":429,"message":"Rate limited upstream"}}"#;
     let html = "<html><h1>502 Bad Gateway</h1></html>";
-    // Status, headers, body, kind, requests with two retries, words of the error.
     #[rustfmt::skip]
-    let cases: Vec<(u16, &[&str], &str, Kind, usize, &str)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (400, &[], detail, Kind::Request, 1, "it says: Unknown model"),
         (400, &[], bare, Kind::Overflow, 1, "max_tokens_exceeded"),
         (401, &[], "", Kind::Auth, 1, "status 401"),
