@@ -206,7 +206,7 @@ fn what_does_not_fit_is_refused_with_numbers() {
 #[test]
 fn a_long_state_in_windows() {
     let model = tiny("qwen2-quant");
-    let options = SessionOptions { context: Some(160), kv: KvType::default() };
+    let options = SessionOptions { context: Some(320), kv: KvType::default() };
     let open = || Causal::new(&model, &options, Stop::never()).expect("a backend");
     let mut backend = open().with_long(Long::Windows);
     assert_eq!(backend.reading(), "letters/1 windows/1", "no calibration of another strategy");
@@ -231,7 +231,9 @@ fn a_long_state_in_windows() {
         assert!(windows.count > 2 && windows.overlap == windows.size / 2, "{windows:?}");
         assert_eq!(reading.truncation.state_tokens, tokens.len() as u64);
         assert!(!reading.truncation.is_cut(), "nothing was left out");
-        assert!(reading.usage.input_tokens > tokens.len() as u64, "all windows are counted");
+        // What was read for all questions counts with the first of them.
+        let used = reading.usage.input_tokens;
+        assert!(at > 0 || used > tokens.len() as u64, "all windows are counted: {used}");
         // The window that answers, alone.
         let (size, answers) = (windows.size as usize, windows.answers.unwrap() as usize);
         let first = answers * (size - size / 2);
@@ -253,12 +255,12 @@ fn a_long_state_in_windows() {
         bits(plain.unwrap()[0].as_ref().unwrap())
     );
     // A question without room for a state, and more windows than anybody wants, are refused.
-    let wordy = Question::whether("¿Es esto lo que parece? ".repeat(40));
+    let wordy = Question::whether("¿Es esto lo que parece? ".repeat(80));
     let endless = State::text(words(0, 40_000));
     let order = [0, 1];
     for (name, state, question) in [("wordy", &long, &wordy), ("endless", &endless, &asked[0])] {
         let read = backend.read(state, &[Shown { question, order: &order }]).expect("no failure");
-        assert!(matches!(read[0], Err(Unavailable::TooLong { room: 160, .. })), "{name}: {read:?}");
+        assert!(matches!(read[0], Err(Unavailable::TooLong { room: 320, .. })), "{name}: {read:?}");
     }
     // Without being asked for, nothing of the kind.
     let read = open().read(&long, &shown[..1]).expect("no failure");

@@ -468,7 +468,7 @@ fn a_service_that_tells_all_it_was_sent() {
     let page = |status: u16, body: &str| {
         let length = body.len();
         format!(
-            "HTTP/1.1 {status} X\r\nretry-after-ms: 1\r\ncontent-length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 {status} X\r\nconnection: close\r\nretry-after-ms: 1\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     let said = [

@@ -288,11 +288,11 @@ impl Remote {
         let begun = Instant::now();
         let head = match self.line.begin(request, &body, pass, stop, self.config.silence) {
             Ok(head) => head,
-            Err(Unbegun::Unsent(error)) => return Sent::failed(error),
+            Err(Unbegun::Unsent(error)) => return Sent::failed(*error),
             Err(Unbegun::Line(trouble, error)) => {
                 // Only then is it sure that nothing was worked on.
                 let again = (trouble == Trouble::Connect).then_some(None);
-                return Sent::Failed { error, again };
+                return Sent::Failed { error: *error, again };
             }
             Err(Unbegun::Quiet(Quiet::Stopped)) => return Sent::failed(self.line.stopped(stop)),
             Err(Unbegun::Quiet(Quiet::Silent)) => return Sent::failed(self.silent(false)),

@@ -246,10 +246,10 @@ impl Decider {
         };
         let head = match self.line.begin(request, body, pass, stop, time) {
             Ok(head) => head,
-            Err(Unbegun::Unsent(error)) => return failed(error),
+            Err(Unbegun::Unsent(error)) => return failed(*error),
             Err(Unbegun::Line(trouble, error)) => {
                 let passes = matches!(trouble, Trouble::Name | Trouble::Connect | Trouble::Broken);
-                return Tried::Failed { error, again: passes.then_some(None) };
+                return Tried::Failed { error: *error, again: passes.then_some(None) };
             }
             Err(Unbegun::Quiet(why)) => return quiet(why),
         };

@@ -66,9 +66,9 @@ pub(crate) struct Begun {
 /// Why none begins.
 pub(crate) enum Unbegun {
     /// Nothing was sent.
-    Unsent(Error),
+    Unsent(Box<Error>),
     /// The line failed.
-    Line(Trouble, Error),
+    Line(Trouble, Box<Error>),
     /// The caller said stop, or nothing came for too long.
     Quiet(Quiet),
 }
@@ -183,16 +183,19 @@ impl Line {
         });
         let cleared = match cleared {
             Ok(cleared) => cleared,
-            Err(error) => return Err(Unbegun::Unsent(Error::of_policy(self.name, &error))),
+            Err(error) => {
+                return Err(Unbegun::Unsent(Box::new(Error::of_policy(self.name, &error))));
+            }
         };
         let request_digest = cleared.digest().map(str::to_owned);
         let Some(exchange) = self.net.send(request, cleared) else {
             let what = format!("there is no leave to send to {}", self.host());
-            return Err(Unbegun::Unsent(Error::new(self.name, Kind::Request, what)));
+            return Err(Unbegun::Unsent(Box::new(Error::new(self.name, Kind::Request, what))));
         };
         let failed = |trouble| {
             let base_url = self.names.base_url;
-            Unbegun::Line(trouble, sorted::of_trouble(self.name, self.host(), base_url, trouble))
+            let error = sorted::of_trouble(self.name, self.host(), base_url, trouble);
+            Unbegun::Line(trouble, Box::new(error))
         };
         match exchange.next(stop, silence) {
             Ok(News::Head(status, headers)) => {

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 /// An answer of HTTP.
 fn page(status: u16, headers: &[&str], body: &str) -> Vec<u8> {
-    let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let close = ["connection: close"];
+    let more: String = headers.iter().chain(&close).map(|line| format!("{line}\r\n")).collect();
     format!("HTTP/1.1 {status} X\r\n{more}content-length: {}\r\n\r\n{body}", body.len())
         .into_bytes()
 }
@@ -66,6 +67,9 @@ fn refused(config: DecisionConfig, name: &str) -> Error {
 
 const ANSWER: &str = r#"{"model":"jev-1.13.0","answers":{"q1":{"type":"noul","noul":0.96}}}"#;
 
+/// Status, headers, body, kind, requests with two retries, words of the error.
+type Case<'a> = (u16, &'a [&'a str], &'a str, Kind, usize, &'a str);
+
 #[test]
 fn statuses() {
     let now: &[&str] = &["retry-after-ms: 5"];
@@ -78,9 +82,8 @@ fn statuses() {
     let quota = r#"{"error":{"code":"insufficient_quota","message":"Top up"}}"#;
     let upstream = r#"{"error":{"code":429,"message":"Rate limited upstream"}}"#;
     let html = "<html><h1>502 Bad Gateway</h1></html>";
-    // Status, headers, body, kind, requests with two retries, words of the error.
     #[rustfmt::skip]
-    let cases: Vec<(u16, &[&str], &str, Kind, usize, &str)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (400, &[], detail, Kind::Request, 1, "it says: Unknown model"),
         (400, &[], bare, Kind::Overflow, 1, "max_tokens_exceeded"),
         (401, &[], "", Kind::Auth, 1, "status 401"),
@@ -240,7 +243,7 @@ fn it_is_sent_again() {
     ] {
         let service = Loopback::start(vec![act, Act::Send(good.clone())]);
         let config =
-            DecisionConfig { time: Duration::from_millis(900), ..config(&service, typesafe()) };
+            DecisionConfig { time: Duration::from_millis(2500), ..config(&service, typesafe()) };
         let answer = ask(config).0.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(answer.requests, 2, "{name}");
     }

@@ -247,7 +247,7 @@ pub(super) fn repeatable(sentence: &str, body: &[u8], key: &str) -> Option<Strin
         true => format!("{out}…"),
         false => out,
     };
-    (kept > hidden).then_some(out)
+    (kept > 0 && hidden <= 2 * kept).then_some(out)
 }
 
 /// Whether a word may be repeated: it is one of the frame's, or the name of a question as it is

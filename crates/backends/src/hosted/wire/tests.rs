@@ -1,3 +1,5 @@
+//! Requests and answers of both wires, and all that can be missing in them.
+
 use recinto_judge::{Choice, Questions};
 
 use super::*;
