@@ -205,8 +205,10 @@ fn what_cannot_be_written() {
     // Nor does reading it give numbers.
     let ids = [1, 2, 3];
     let text = Text { rows: &[0], ..Text::of(&ids) };
-    assert!(matches!(damaged.read(&[text], &Stop::never()).unwrap_err().kind(),
-        Kind::NonFinite { .. }));
+    assert!(matches!(
+        damaged.read(&[text], &Stop::never()).unwrap_err().kind(),
+        Kind::NonFinite { .. }
+    ));
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -13,7 +13,8 @@ fn checkpoint(name: &str) -> String {
 
 #[test]
 fn a_judge_in_bytes() {
-    let (shell, laya) = (Shell::new().env("RECINTO_JUDGE_PROVIDER", "laya"), checkpoint("laya/ckpt"));
+    let (shell, laya) =
+        (Shell::new().env("RECINTO_JUDGE_PROVIDER", "laya"), checkpoint("laya/ckpt"));
     let out = shell.write("año.gguf", "");
     let out = out.to_str().unwrap();
     let made = shell.run(&["quantize", &laya, "-o", out, "--json"]);
