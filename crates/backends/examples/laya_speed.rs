@@ -1,6 +1,6 @@
 //! How fast a Laya is: `cargo run --release -p recinto-backends --example laya_speed -- MODEL
-//! [THREADS] [REPEATS]`. Prints CSV: opening, one question of some lengths, a block of four, memory;
-//! and on stderr where the time of one question goes, line by line of the arch file.
+//! [THREADS] [REPEATS]`. Prints CSV: opening, one question of some lengths, a block of four,
+//! memory; and on stderr where the time of one question goes, line by line of the arch file.
 //!
 //! `bench/laya_sized.py` makes a checkpoint of the real size; a quiet machine makes the figures.
 

@@ -1,6 +1,6 @@
 //! Laya with its layers in bytes, held against the same in floats: of the tiny checkpoint always,
-//! and of the one in the folder that `RECINTO_TEST_LAYA` names where it is set (`bench/laya_sized.py`
-//! makes one of the real size).
+//! and of the one in the folder that `RECINTO_TEST_LAYA` names where it is set
+//! (`bench/laya_sized.py` makes one of the real size).
 
 use std::{
     fs,

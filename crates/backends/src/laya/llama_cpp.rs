@@ -1,6 +1,6 @@
-//! What a GGUF file says of its prompt and its readout in the keys of llama.cpp: another spelling of
-//! a checkpoint's configuration. Source: its reader of `modern-bert` files with a decision head, and
-//! the constants of the Python package `gguf`.
+//! What a GGUF file says of its prompt and its readout in the keys of llama.cpp: another spelling
+//! of a checkpoint's configuration. Source: its reader of `modern-bert` files with a decision head,
+//! and the constants of the Python package `gguf`.
 
 use recinto_engine::{Encoder, Error};
 use recinto_judge::calibrate::Published;
