@@ -1,6 +1,6 @@
 //! How fast a Laya is: `cargo run --release -p recinto-backends --example laya_speed -- MODEL
-//! [THREADS] [REPEATS]`. Prints CSV: opening, one question of some lengths, a block of four, memory;
-//! and on stderr where the time of one question goes, line by line of the arch file.
+//! [THREADS] [REPEATS]`. Prints CSV: opening, one question of some lengths, a block of four,
+//! memory; and on stderr where the time of one question goes, line by line of the arch file.
 //!
 //! `bench/laya_sized.py` makes a checkpoint of the real size; a quiet machine makes the figures.
 
@@ -27,8 +27,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         all.sort_by(f64::total_cmp);
         let (least, most) = (all[0], all[all.len() - 1]);
         let median = all[all.len() / 2];
-        println!("{precision},{},{threads},{what},{tokens},{unit},{median:.1},{least:.1},{most:.1},{}",
-            facts.level, all.len());
+        println!(
+            "{precision},{},{threads},{what},{tokens},{unit},{median:.1},{least:.1},{most:.1},{}",
+            facts.level,
+            all.len()
+        );
     };
     println!("precision,level,threads,what,tokens,unit,median,least,most,repeats");
     row("open_with_digest", 0, "ms", &mut vec![began.elapsed().as_secs_f64() * 1e3]);
@@ -78,7 +81,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// A text with which a row has `tokens` tokens, or a few fewer.
 fn state_of(laya: &Laya, shown: &Shown<'_>, tokens: usize) -> State {
     let mut text = String::new();
-    for word in ["Me", " cobraron", " dos", " veces", " y", " nadie", " responde", "."].iter().cycle()
+    for word in
+        ["Me", " cobraron", " dos", " veces", " y", " nadie", " responde", "."].iter().cycle()
     {
         let longer = State::text(format!("{text}{word}"));
         match laya.row(&longer, shown) {

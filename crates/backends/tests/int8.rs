@@ -1,6 +1,6 @@
 //! Laya with its layers in bytes, held against the same in floats: of the tiny checkpoint always,
-//! and of the one in the folder that `RECINTO_TEST_LAYA` names where it is set (`bench/laya_sized.py`
-//! makes one of the real size).
+//! and of the one in the folder that `RECINTO_TEST_LAYA` names where it is set
+//! (`bench/laya_sized.py` makes one of the real size).
 
 use std::{
     fs,
@@ -205,8 +205,10 @@ fn what_cannot_be_written() {
     // Nor does reading it give numbers.
     let ids = [1, 2, 3];
     let text = Text { rows: &[0], ..Text::of(&ids) };
-    assert!(matches!(damaged.read(&[text], &Stop::never()).unwrap_err().kind(),
-        Kind::NonFinite { .. }));
+    assert!(matches!(
+        damaged.read(&[text], &Stop::never()).unwrap_err().kind(),
+        Kind::NonFinite { .. }
+    ));
 }
 
 fn copy(from: &Path, to: &Path) {

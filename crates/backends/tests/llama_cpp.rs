@@ -161,10 +161,14 @@ fn the_bits_of_the_checkpoint() {
     // The file does not say how long a row is.
     let mut file = open(&file(), dir.path()).unwrap().with_budgets(256, 96);
     assert_eq!(answers(&mut file), answers(&mut checkpoint));
-    for (form, options) in
-        [(Form::Choose, 2), (Form::Choose, 4), (Form::Choose, 12), (Form::Rate, 3), (Form::Rate, 7),
-            (Form::Whether, 2)]
-    {
+    for (form, options) in [
+        (Form::Choose, 2),
+        (Form::Choose, 4),
+        (Form::Choose, 12),
+        (Form::Rate, 3),
+        (Form::Rate, 7),
+        (Form::Whether, 2),
+    ] {
         let [a, b] = [&file, &checkpoint].map(|laya| laya.temperature(form, options));
         assert!((a - b).abs() < 1e-6, "{form:?} of {options}: {a} for {b}");
     }
@@ -198,16 +202,31 @@ fn what_is_refused() {
     let cases: [(&str, Change, &str); 8] = [
         ("another head", |f| f.replace("modern-bert.decision.type", "kev"), "decision.type"),
         ("no mask", |f| f.without("tokenizer.ggml.mask_token_id"), "mask_token_id"),
-        ("a mask beyond the vocabulary", |f| f.replace("tokenizer.ggml.mask_token_id", 9999u32),
-            "mask_token_id"),
-        ("no budget", |f| f.replace("modern-bert.decision.max_head_tokens", 1u32),
-            "max_head_tokens"),
-        ("a form nobody knows", |f| f.key("modern-bert.decision.temperature.elige", 1f32),
-            "temperature.elige"),
-        ("a bucket nobody knows", |f| f.key("modern-bert.decision.temperature.noul.5", 1f32),
-            "temperature.noul.5"),
-        ("a head of all layers",
-            |f| f.replace("modern-bert.decision.block_count", 7u32), "count"),
+        (
+            "a mask beyond the vocabulary",
+            |f| f.replace("tokenizer.ggml.mask_token_id", 9999u32),
+            "mask_token_id",
+        ),
+        (
+            "no budget",
+            |f| f.replace("modern-bert.decision.max_head_tokens", 1u32),
+            "max_head_tokens",
+        ),
+        (
+            "a form nobody knows",
+            |f| f.key("modern-bert.decision.temperature.elige", 1f32),
+            "temperature.elige",
+        ),
+        (
+            "a bucket nobody knows",
+            |f| f.key("modern-bert.decision.temperature.noul.5", 1f32),
+            "temperature.noul.5",
+        ),
+        (
+            "a head of all layers",
+            |f| f.replace("modern-bert.decision.block_count", 7u32),
+            "blk.0.attn_norm",
+        ),
         ("another activation", |f| f.key("modern-bert.hidden_act", "silu"), "hidden_act"),
     ];
     for (name, change, says) in cases {

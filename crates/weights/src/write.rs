@@ -10,7 +10,9 @@ use std::{
 
 use recinto_quant::DType;
 
-use crate::{Error, Kind, Metadata, entries::Entries, gguf::MAX_TENSORS, json::Json, reader::named};
+use crate::{
+    Error, Kind, Metadata, entries::Entries, gguf::MAX_TENSORS, json::Json, reader::named,
+};
 
 /// Tensors begin at multiples of this many bytes, as readers suppose where no key says otherwise.
 const ALIGNMENT: u64 = 32;

@@ -1,6 +1,6 @@
-//! What a GGUF file says of its prompt and its readout in the keys of llama.cpp: another spelling of
-//! a checkpoint's configuration. Source: its reader of `modern-bert` files with a decision head, and
-//! the constants of the Python package `gguf`.
+//! What a GGUF file says of its prompt and its readout in the keys of llama.cpp: another spelling
+//! of a checkpoint's configuration. Source: its reader of `modern-bert` files with a decision head,
+//! and the constants of the Python package `gguf`.
 
 use recinto_engine::{Encoder, Error};
 use recinto_judge::calibrate::Published;
@@ -15,8 +15,7 @@ use super::{
 /// The forms of questions as keys name them, in the order of a configuration.
 const FORMS: [&str; 3] = ["choice", "score", "noul"];
 /// How a key spells the number of options, and how a configuration does.
-const BUCKETS: [(&str, &str); 4] =
-    [("2", "2"), ("3_5", "3-5"), ("6_10", "6-10"), ("11", "11+")];
+const BUCKETS: [(&str, &str); 4] = [("2", "2"), ("3_5", "3-5"), ("6_10", "6-10"), ("11", "11+")];
 /// Checkpoints with this budget of the question have this one of the row; the file does not say it.
 const LONG: (usize, usize) = (256, 1024);
 
@@ -41,9 +40,7 @@ fn marks(encoder: &Encoder, metadata: Metadata<'_>) -> Result<Marks, Error> {
         let id = keys.iter().find_map(|key| metadata.u64(key).ok().flatten());
         let id = id.and_then(|id| u32::try_from(id).ok());
         let found = id.and_then(|id| Some((id, tokenizer.piece(id)?.to_owned())));
-        found.ok_or_else(|| {
-            wrong(format!("key `{}` names no piece, which prompts need", keys[0]))
-        })
+        found.ok_or_else(|| wrong(format!("key `{}` names no piece, which prompts need", keys[0])))
     };
     let (mask, mask_text) = find(&["mask"])?;
     let sep = find(&["seperator", "separator", "eos"])?.0;
@@ -58,7 +55,8 @@ fn temperatures(metadata: Metadata<'_>) -> Result<Option<Published>, Error> {
     for (key, stored) in metadata.iter() {
         let Some(name) = key.strip_prefix(PREFIX) else { continue };
         let (form, options) = name.split_once('.').map_or((name, None), |(f, o)| (f, Some(o)));
-        let unknown = || wrong(format!("key `{key}` is of no form or number of options known here"));
+        let unknown =
+            || wrong(format!("key `{key}` is of no form or number of options known here"));
         let place = FORMS.iter().position(|known| *known == form).ok_or_else(unknown)?;
         any = true;
         match options {

@@ -16,8 +16,8 @@ use crate::{
 };
 
 const EXAMPLES: &str = "\
-The new file is a GGUF file that `embed` and `judge` open like the folder: half its size, faster, and
-its answers are a little different, so calibrations and gates have to be fitted for it anew. The
+The new file is a GGUF file that `embed` and `judge` open like the folder: half its size, faster,
+and its answers are a little different, so calibrations and gates have to be fitted for it anew. The
 digest of what it was made of stands in it (`recinto inspect`).
 
 Examples:

@@ -422,7 +422,7 @@ macro_rules! signed_panels {
 
 signed_panels! {
     signed_q8_0 = avx2_words::panel_q8_0;
-    signed_sixteen_q8_0 = signed_sixteen_q8_0;
+    signed_sixteen_q8_0 = avx2_sixteen::panel_q8_0;
     signed_iq4_nl = panel_iq4_nl;
 }
 

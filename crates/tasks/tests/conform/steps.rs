@@ -258,6 +258,7 @@ fn came<T>(outcome: Result<Outcome<T>, recinto_tasks::Error>, check: impl FnOnce
             assert_eq!(cut.reply.complete, Some(false));
             "incomplete".into()
         }
+        Ok(Outcome::Undecided(_)) => "undecided".into(),
         Err(error) => match error.kind() {
             TaskKind::Provider(kind) => word(kind),
             other => format!("{other:?}").to_lowercase(),
