@@ -368,6 +368,7 @@ fn neutral_labels_for_yes_and_no() {
         laya.encoder().tokenizer().encode(text, &[]).unwrap().iter().map(|t| t.id).collect()
     };
     let (no, yes) = ("no, the statement does not hold", "yes, the statement holds");
+    #[allow(clippy::type_complexity, reason = "a table")]
     let cases: [(&str, &Laya, &Question, [usize; 2], [String; 2]); 6] = [
         (
             "reference",

@@ -206,6 +206,7 @@ fn what_may_not_leave_does_not() {
     let to = Service::start(vec![page(200, &answer().to_string())]);
     let shell = shell(&to, "typesafe");
     // Code, and words of the error.
+    #[allow(clippy::type_complexity, reason = "a table")]
     let cases: [(&str, Option<&str>, &[&str], i32, &str); 7] = [
         ("no policy", Some(""), &[], 4, "no policy"),
         (
@@ -275,7 +276,7 @@ fn status_says_which_key_is_sent() {
 fn a_calibration_names_the_model_that_answered() {
     let record = |at: usize| {
         let (text, label) = [("charge", "payments"), ("blank page", "frontend")][at % 2];
-        let label = if at % 7 == 0 { "account" } else { label };
+        let label = if at.is_multiple_of(7) { "account" } else { label };
         format!("{{\"state\":\"{text} {at}\",\"labels\":{{\"team\":\"{label}\"}}}}\n")
     };
     let records: String = (0..60).map(record).collect();
