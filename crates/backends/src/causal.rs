@@ -16,11 +16,16 @@ use recinto_judge::{
     check::Readout, readout,
 };
 
-use crate::error::{Error, Kind};
+use crate::{
+    error::{Error, Kind},
+    long::{Long, Plan},
+};
 use letters::Letters;
 use reader::{ROWS, Reader, common};
 use wording::{Manner, READING};
 
+/// Tokens that a prompt may take more than its parts: they can meet in other tokens.
+const SLACK: usize = 8;
 /// Digits of a digest in the word for a reading.
 const DIGITS: usize = 12;
 
@@ -28,7 +33,8 @@ const DIGITS: usize = 12;
 ///
 /// The state is read once for all questions, orders and calls about it; what follows it is read in
 /// one batch. Its text is data: nothing in it becomes a special token. What does not fit into the
-/// context is [`Unavailable::TooLong`], with numbers; nothing is ever cut.
+/// context is [`Unavailable::TooLong`], with numbers, or read in windows where that is asked for
+/// ([`Causal::with_long`]); nothing is ever cut.
 pub struct Causal {
     model: Model,
     identity: recinto_judge::Model,
@@ -36,6 +42,7 @@ pub struct Causal {
     letters: Letters,
     manner: Manner,
     reader: Reader,
+    long: Long,
     stop: Stop,
     trouble: Option<Error>,
 }
@@ -72,9 +79,16 @@ impl Causal {
             identity,
             letters,
             manner,
+            long: Long::Refuse,
             stop,
             trouble: None,
         })
+    }
+
+    /// The same with another fate of a state that does not fit.
+    pub fn with_long(mut self, long: Long) -> Causal {
+        self.long = long;
+        self
     }
 
     /// Positions that were fed since the beginning.
@@ -93,16 +107,71 @@ impl Causal {
         asked: &[Shown<'_>],
     ) -> Result<Vec<Result<Reading, Unavailable>>, Error> {
         let text = wording::state(state);
-        let state_tokens = self.model.tokenizer().encode_plain(&text)?.len();
+        let mut out = self.read_text(&text, asked)?;
+        if self.long == Long::Windows {
+            let long = |read: &Result<Reading, Unavailable>| {
+                matches!(read, Err(Unavailable::TooLong { .. }))
+            };
+            let places: Vec<usize> = (0..out.len()).filter(|at| long(&out[*at])).collect();
+            let asked: Vec<Shown<'_>> = places.iter().map(|at| asked[*at]).collect();
+            let read = self.read_windows(&text, &asked)?;
+            places.into_iter().zip(read).for_each(|(at, read)| out[at] = read);
+        }
+        Ok(out)
+    }
+
+    /// Questions about a text that does not fit at once: each window is a text of its own.
+    fn read_windows(
+        &mut self,
+        text: &str,
+        asked: &[Shown<'_>],
+    ) -> Result<Vec<Result<Reading, Unavailable>>, Error> {
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        // What a prompt takes beside the state; of questions that are asked together, the most.
+        let mut frame = 0;
+        for one in asked {
+            let question = self.manner.question("", one, &self.letters.marks);
+            frame = frame.max(self.model.prompt(&question)?.ids.len());
+        }
+        let tokens = self.model.tokenizer().encode_plain(text)?;
+        let room = self.room();
+        let plan = Plan::new(tokens.len(), room.saturating_sub(frame + SLACK));
+        let Some(plan) = plan else {
+            let why = too_long(frame + tokens.len(), room);
+            return Ok(asked.iter().map(|_| Err(why.clone())).collect());
+        };
+        let mut read: Vec<Vec<Result<Reading, Unavailable>>> = vec![Vec::new(); asked.len()];
+        for range in plan.ranges() {
+            let bytes = |at: usize| tokens.get(at).map(|token| (token.start, token.end));
+            let start = bytes(range.start).map_or(0, |(start, _)| start as usize);
+            let end = bytes(range.end - 1).map_or(text.len(), |(_, end)| end as usize);
+            // A token may end within a character: the window has all of it.
+            let start = (0..=start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let end = (end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            let window = self.read_text(&text[start..end], asked)?;
+            read.iter_mut().zip(window).for_each(|(all, one)| all.push(one));
+        }
+        let answer = |(shown, read): (&Shown<'_>, Vec<_>)| plan.answer(shown, read, 1.0);
+        Ok(asked.iter().zip(read).map(answer).collect())
+    }
+
+    fn read_text(
+        &mut self,
+        text: &str,
+        asked: &[Shown<'_>],
+    ) -> Result<Vec<Result<Reading, Unavailable>>, Error> {
+        let state_tokens = self.model.tokenizer().encode_plain(text)?.len();
         let room = self.room();
         if state_tokens >= room {
             let why = too_long(state_tokens, room);
             return Ok(asked.iter().map(|_| Err(why.clone())).collect());
         }
-        let probe = self.model.prompt(&self.manner.nothing(&text))?;
+        let probe = self.model.prompt(&self.manner.nothing(text))?;
         let mut out = Vec::with_capacity(asked.len());
         for asked in asked.chunks(ROWS) {
-            self.read_some(&text, state_tokens, &probe.ids, asked, &mut out)?;
+            self.read_some(text, state_tokens, &probe.ids, asked, &mut out)?;
         }
         Ok(out)
     }
@@ -148,7 +217,7 @@ impl Causal {
             // What was read for all counts once, with the first of them.
             let input = std::mem::take(&mut shared) + (prompt.ids.len() - all.unwrap_or(0)) as u64;
             let truncation =
-                Truncation { state_tokens: state_tokens as u64, dropped: 0, options_alike: false };
+                Truncation { state_tokens: state_tokens as u64, ..Truncation::default() };
             out[first + at] = match read {
                 Ok(read) => Ok(Reading {
                     evidence: Evidence::Logits(read.logits),
@@ -170,7 +239,7 @@ impl Backend for Causal {
     }
 
     fn reading(&self) -> String {
-        self.reading.clone()
+        format!("{}{}", self.reading, self.long.word())
     }
 
     fn abilities(&self) -> Abilities {

@@ -21,12 +21,18 @@ use recinto_receipt::Digest;
 pub use row::{Layout, Reader, Row};
 use setup::Setup;
 
+use crate::long::Long;
+
+/// Rows of windows that are read at once.
+const ROWS: usize = 16;
+
 /// A Laya checkpoint, opened.
 pub struct Laya {
     encoder: Encoder,
     setup: Setup,
     reader: Reader,
     digest: Digest,
+    long: Long,
     stop: Stop,
 }
 
@@ -54,7 +60,7 @@ impl Laya {
         let setup = Setup::of(&encoder)?;
         let digest = encoder.digests()?.weights;
         let reader = setup.reader;
-        Ok(Laya { encoder, setup, reader, digest, stop: Stop::never() })
+        Ok(Laya { encoder, setup, reader, digest, long: Long::Refuse, stop: Stop::never() })
     }
 
     /// Whether a model of this encoder's architecture is read in this way.
@@ -69,10 +75,18 @@ impl Laya {
     }
 
     /// The same for texts of strangers: marks of the vocabulary that stand in a state or a question
-    /// are letters like any other, where the reference makes the marks themselves of them; and what
-    /// does not fit is refused, where the reference cuts it.
+    /// are letters like any other, where the reference makes the marks themselves of them; yes and no
+    /// stand under the letters A and B, where the reference shows `true` and `false`, unless the
+    /// question has words of its own; and what does not fit is refused, where the reference cuts it.
     pub fn guarded(mut self) -> Laya {
         self.reader.guarded = true;
+        self
+    }
+
+    /// The same with another fate of a state that does not fit. Only where texts are guarded:
+    /// otherwise it is cut, as the reference does.
+    pub fn with_long(mut self, long: Long) -> Laya {
+        self.long = long;
         self
     }
 
@@ -134,12 +148,11 @@ impl Backend for Laya {
 
     fn reading(&self) -> String {
         let Reader { row, head, guarded, .. } = self.reader;
-        let kind = if guarded { "markers-guarded" } else { "markers" };
-        match (row, head) == (self.setup.reader.row, self.setup.reader.head) {
-            true => format!("{kind}/1"),
-            // Other budgets cut otherwise, so answers are others.
-            false => format!("{kind}/1:{row}:{head}"),
-        }
+        let kind = if guarded { "markers-guarded/2" } else { "markers/1" };
+        // Other budgets cut otherwise, so answers are others.
+        let own = (row, head) == (self.setup.reader.row, self.setup.reader.head);
+        let budgets = if own { String::new() } else { format!(":{row}:{head}") };
+        format!("{kind}{budgets}{}", if guarded { self.long.word() } else { "" })
     }
 
     fn abilities(&self) -> Abilities {
@@ -158,23 +171,50 @@ impl Backend for Laya {
         let made: Vec<Result<Row, Unavailable>> =
             shown.iter().map(|shown| self.row(state, shown)).collect();
         let rows: Vec<Row> = made.iter().flatten().cloned().collect();
-        let mut logits = self.logits(&rows)?.into_iter();
-        let readings = made.into_iter().map(|row| {
-            let row = row?;
-            let logits = logits.next().ok_or(Unavailable::Failed)?;
-            Ok(Reading {
-                evidence: Evidence::Logits(logits),
-                // A score a marker: nothing else could have been said.
-                mass: None,
-                truncation: Truncation {
-                    state_tokens: row.state_tokens,
-                    dropped: row.dropped,
-                    options_alike: row.alike,
-                },
-                model: None,
-                usage: Usage { input_tokens: row.ids.len() as u64, output_tokens: 0 },
-            })
-        });
-        Ok(readings.collect())
+        let mut read = self.readings(&rows)?.into_iter();
+        let mut out = Vec::with_capacity(shown.len());
+        for (shown, row) in shown.iter().zip(made) {
+            out.push(match row {
+                Ok(_) => read.next().ok_or(Unavailable::Failed),
+                Err(Unavailable::TooLong { .. }) if self.long == Long::Windows => {
+                    self.read_windows(state, shown)
+                }
+                Err(why) => Err(why),
+            });
+        }
+        Ok(out)
+    }
+}
+
+impl Laya {
+    /// What is read of each row.
+    fn readings(&self, rows: &[Row]) -> Result<Vec<Reading>, Unavailable> {
+        let reading = |(row, logits): (&Row, Vec<f64>)| Reading {
+            evidence: Evidence::Logits(logits),
+            // A score a marker: nothing else could have been said.
+            mass: None,
+            truncation: Truncation {
+                state_tokens: row.state_tokens,
+                dropped: row.dropped,
+                options_alike: row.alike,
+                windows: None,
+            },
+            model: None,
+            usage: Usage { input_tokens: row.ids.len() as u64, output_tokens: 0 },
+        };
+        Ok(rows.iter().zip(self.logits(rows)?).map(reading).collect())
+    }
+
+    /// A question about a state that does not fit at once.
+    fn read_windows(&self, state: &State, shown: &Shown<'_>) -> Result<Reading, Unavailable> {
+        let tokenizer = self.encoder.tokenizer();
+        let (plan, rows) = self.reader.windows(tokenizer, &self.setup.marks, state, shown)?;
+        let mut readings = Vec::with_capacity(rows.len());
+        // Some at a time: what is computed with grows with the rows.
+        for rows in rows.chunks(ROWS) {
+            readings.extend(self.readings(rows)?.into_iter().map(Ok));
+        }
+        let temperature = self.temperature(shown.question.form(), shown.order.len());
+        plan.answer(shown, readings, temperature)
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use recinto_backends::Causal;
+use recinto_backends::{Causal, Long};
 use recinto_engine::{KvType, Model, OpenOptions, Options, Request, SessionOptions, Stop, Want};
 use recinto_judge::{
     Answer, Backend, Choice, Evidence, Judge, Mode, Orders, Question, Questions, Reading, Shown,
@@ -199,6 +199,72 @@ fn what_does_not_fit_is_refused_with_numbers() {
         let want = Unavailable::TooManyOptions { options: 250, most: most as u64 };
         assert_eq!(read.expect("no failure"), [Err(want)]);
     }
+}
+
+/// A state beyond the context is read in windows where that is asked for: one of them answers, with
+/// the bits that it would have alone, and the answer tells of all of them.
+#[test]
+fn a_long_state_in_windows() {
+    let model = tiny("qwen2-quant");
+    let options = SessionOptions { context: Some(320), kv: KvType::default() };
+    let open = || Causal::new(&model, &options, Stop::never()).expect("a backend");
+    let mut backend = open().with_long(Long::Windows);
+    assert_eq!(backend.reading(), "letters/1 windows/1", "no calibration of another strategy");
+    let words = |from: usize, to: usize| -> String {
+        (from..to).map(|at| format!("ñandú{} ", at % 7)).collect()
+    };
+    let text = words(0, 150);
+    let long = State::text(text.clone());
+    let asked = questions();
+    let orders: Vec<Vec<usize>> = asked.iter().map(declared).collect();
+    let shown: Vec<Shown<'_>> =
+        asked.iter().zip(&orders).map(|(question, order)| Shown { question, order }).collect();
+    let found: Vec<Reading> = backend
+        .read(&long, &shown)
+        .expect("no failure")
+        .into_iter()
+        .map(|reading| reading.expect("a reading"))
+        .collect();
+    let tokens = model.tokenizer().encode_plain(&text).unwrap();
+    for (at, reading) in found.iter().enumerate() {
+        let windows = reading.truncation.windows.expect("it says so");
+        assert!(windows.count > 2 && windows.overlap == windows.size / 2, "{windows:?}");
+        assert_eq!(reading.truncation.state_tokens, tokens.len() as u64);
+        assert!(!reading.truncation.is_cut(), "nothing was left out");
+        // What was read for all questions counts with the first of them.
+        let used = reading.usage.input_tokens;
+        assert!(at > 0 || used > tokens.len() as u64, "all windows are counted: {used}");
+        // The window that answers, alone.
+        let (size, answers) = (windows.size as usize, windows.answers.unwrap() as usize);
+        let first = answers * (size - size / 2);
+        let last = (first + size).min(tokens.len()) - 1;
+        let mut end = tokens[last].end as usize;
+        end += (end..).take_while(|at| !text.is_char_boundary(*at)).count();
+        let mut start = tokens[first].start as usize;
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let alone = open().read(&State::text(&text[start..end]), &shown[at..=at]).unwrap();
+        assert_eq!(bits(alone[0].as_ref().unwrap()), bits(reading), "question {at}");
+    }
+    // What fits is read at once, with the bits of any other reading.
+    let short = State::text("hola");
+    let (windows, plain) = (backend.read(&short, &shown[..1]), open().read(&short, &shown[..1]));
+    assert_eq!(
+        bits(windows.unwrap()[0].as_ref().unwrap()),
+        bits(plain.unwrap()[0].as_ref().unwrap())
+    );
+    // A question without room for a state, and more windows than anybody wants, are refused.
+    let wordy = Question::whether("¿Es esto lo que parece? ".repeat(80));
+    let endless = State::text(words(0, 40_000));
+    let order = [0, 1];
+    for (name, state, question) in [("wordy", &long, &wordy), ("endless", &endless, &asked[0])] {
+        let read = backend.read(state, &[Shown { question, order: &order }]).expect("no failure");
+        assert!(matches!(read[0], Err(Unavailable::TooLong { room: 320, .. })), "{name}: {read:?}");
+    }
+    // Without being asked for, nothing of the kind.
+    let read = open().read(&long, &shown[..1]).expect("no failure");
+    assert!(matches!(read[0], Err(Unavailable::TooLong { .. })), "{read:?}");
 }
 
 #[test]

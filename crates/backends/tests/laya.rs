@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use recinto_backends::Laya;
+use recinto_backends::{Laya, Long};
 use recinto_engine::{Encoder, Level, OpenOptions, Stop, Text};
 use recinto_judge::{
     Ask, Backend, Choice, Evidence, Judge, Mode, Orders, Question, Questions, Shown, State,
@@ -331,14 +331,145 @@ fn marks_in_texts() {
     assert_eq!(laya.reading(), "markers/1");
     let laya = laya.guarded();
     assert_eq!((count(&laya, cls), count(&laya, sep), count(&laya, mask)), (1, 3, 2));
-    assert_eq!(laya.reading(), "markers-guarded/1", "other prompts, other calibrations");
+    assert_eq!(laya.reading(), "markers-guarded/2", "other prompts, other calibrations");
     // What does not fit is cut by the reference, and refused for strangers.
     let long = State::text("corazón ".repeat(4000));
     let read = |laya: &Laya| laya.row(&long, &shown).map(|row| row.dropped > 0);
     assert!(matches!(read(&laya), Err(Unavailable::TooLong { tokens: 4001.., .. })));
     assert_eq!(read(&open("ckpt", &OpenOptions::default())), Ok(true));
     let laya = laya.with_budgets(128, 64);
-    assert_eq!(laya.reading(), "markers-guarded/1:128:64");
+    assert_eq!(laya.reading(), "markers-guarded/2:128:64");
+}
+
+/// Guarded, yes and no stand under letters that go with the slots: the words true and false sway
+/// the answer (NandhaKishorM/laya#156). Words of the question's own stay, and so does the reference.
+#[test]
+fn neutral_labels_for_yes_and_no() {
+    let plain = Question::whether("¿Es urgente?");
+    let mut own = plain.clone();
+    if let Ask::Whether { words, .. } = &mut own.ask {
+        *words = Some(["rojo".into(), "verde".into()]);
+    }
+    let state = State::text("Llámame hoy mismo");
+    let reference = open("ckpt", &OpenOptions::default());
+    let guarded = open("ckpt", &OpenOptions::default()).guarded();
+    let options = |laya: &Laya, question: &Question, order: &[usize]| -> Vec<Vec<u32>> {
+        let row = laya.row(&state, &Shown { question, order }).unwrap();
+        let end =
+            row.ids.iter().rposition(|id| *id == row.ids[row.markers[0] as usize - 1]).unwrap();
+        let ends = row.markers.iter().skip(1).map(|at| *at as usize).chain([end]);
+        row.markers
+            .iter()
+            .zip(ends)
+            .map(|(at, end)| row.ids[*at as usize + 1..end].to_vec())
+            .collect()
+    };
+    let ids = |laya: &Laya, text: &str| -> Vec<u32> {
+        laya.encoder().tokenizer().encode(text, &[]).unwrap().iter().map(|t| t.id).collect()
+    };
+    let (no, yes) = ("no, the statement does not hold", "yes, the statement holds");
+    #[allow(clippy::type_complexity, reason = "a table")]
+    let cases: [(&str, &Laya, &Question, [usize; 2], [String; 2]); 6] = [
+        (
+            "reference",
+            &reference,
+            &plain,
+            [0, 1],
+            [format!(" false: {no}"), format!(" true: {yes}")],
+        ),
+        ("guarded", &guarded, &plain, [0, 1], [format!(" A: {no}"), format!(" B: {yes}")]),
+        ("turned", &guarded, &plain, [1, 0], [format!(" A: {yes}"), format!(" B: {no}")]),
+        ("own words", &guarded, &own, [0, 1], [format!(" rojo: {no}"), format!(" verde: {yes}")]),
+        ("own, turned", &guarded, &own, [1, 0], [format!(" verde: {yes}"), format!(" rojo: {no}")]),
+        (
+            "own, reference",
+            &reference,
+            &own,
+            [0, 1],
+            [format!(" rojo: {no}"), format!(" verde: {yes}")],
+        ),
+    ];
+    for (name, laya, question, order, want) in cases {
+        let found = options(laya, question, &order);
+        for (slot, (found, want)) in found.iter().zip(&want).enumerate() {
+            let want = ids(laya, want);
+            assert_eq!(found.get(..want.len()), Some(&want[..]), "{name}, slot {slot}");
+        }
+    }
+}
+
+/// A state beyond the row in windows: the one that answers has the bits that it would have alone,
+/// and the answer tells of all of them.
+#[test]
+fn a_long_state_in_windows() {
+    let text = "la señora Núñez pagó dos veces y espera ".repeat(60);
+    let state = State::text(text.trim_end());
+    let whether = Question::whether("¿Es urgente?");
+    let choose = Question::choose("¿De qué va?", ["pagos", "envíos", "otros"].map(Choice::plain));
+    let shown = [
+        Shown { question: &whether, order: &[1, 0] },
+        Shown { question: &choose, order: &[0, 1, 2] },
+    ];
+    let open = || open("ckpt", &OpenOptions::default()).guarded();
+    let mut laya = open().with_long(Long::Windows);
+    assert_eq!(laya.reading(), "markers-guarded/2 windows/1");
+    let refused = open().read(&state, &shown).unwrap();
+    assert!(refused.iter().all(|r| matches!(r, Err(Unavailable::TooLong { .. }))), "{refused:?}");
+    let found = laya.read(&state, &shown).unwrap();
+    for (shown, reading) in shown.iter().zip(found) {
+        let reading = reading.unwrap();
+        let windows = reading.truncation.windows.expect("it says so");
+        let reader = *laya.reader();
+        assert_eq!(windows.size, (reader.row - reader.head - 8).max(64) as u64, "{windows:?}");
+        assert_eq!(windows.overlap, windows.size / 2);
+        assert!(windows.count > 3 && reading.truncation.dropped == 0);
+        assert!(reading.usage.input_tokens > reading.truncation.state_tokens);
+        // Every window as a state of its own: the rule picks the one that answered.
+        let tokenizer = laya.encoder().tokenizer();
+        let tokens = tokenizer.encode_plain(text.trim_end()).unwrap();
+        assert_eq!(tokens.len() as u64, reading.truncation.state_tokens);
+        let Evidence::Logits(logits) = &reading.evidence else { panic!("logits") };
+        let temperature = laya.temperature(shown.question.form(), shown.order.len());
+        let p = readout::softmax(logits, temperature);
+        let weight = |p: &[f64]| match shown.order {
+            [1, 0] => p[0],
+            _ => p.iter().copied().fold(0.0, f64::max),
+        };
+        let rule = match shown.order {
+            [1, 0] => recinto_judge::Rule::LargestYes,
+            _ => recinto_judge::Rule::MostConfident,
+        };
+        assert_eq!(windows.rule, rule);
+        // Texts of windows that begin at a word: their tokens are those of the whole.
+        let step = (windows.size - windows.overlap) as usize;
+        let mut compared = 0;
+        for at in 0..windows.count as usize {
+            let first = at * step;
+            let last = (first + windows.size as usize).min(tokens.len());
+            let range = tokens[first].start as usize..tokens[last - 1].end as usize;
+            // A token may end within a character.
+            let Some(part) = text.get(range) else { continue };
+            let again = tokenizer.encode_plain(part).unwrap();
+            let same = again.iter().map(|t| t.id).eq(tokens[first..last].iter().map(|t| t.id));
+            if !same {
+                continue;
+            }
+            let alone = open().read(&State::text(part), std::slice::from_ref(shown)).unwrap();
+            let Evidence::Logits(own) = alone[0].as_ref().unwrap().evidence.clone() else {
+                panic!()
+            };
+            let own_p = readout::softmax(&own, temperature);
+            assert!(weight(&own_p) <= weight(&p), "window {at} should have answered");
+            if windows.answers == Some(at as u64) {
+                assert_eq!(own, *logits, "the bits of the window that answers");
+            }
+            compared += 1;
+        }
+        assert!(compared > 0, "no window could be compared");
+    }
+    // What fits has the bits of any other reading.
+    let short = State::text("hola");
+    assert_eq!(laya.read(&short, &shown).unwrap(), open().read(&short, &shown).unwrap());
 }
 
 /// Orders averaged: the answer of a question does not depend on where its options stood.

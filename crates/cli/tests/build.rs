@@ -1,7 +1,10 @@
 //! What each program is made of: `recinto-local` of no crate that could open a socket, and of no
 //! function of the system that does; `recinto` of no C but ring's.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Crates of which any would mean that something could be sent.
 const NETWORK: &[&str] = &[
@@ -166,6 +169,14 @@ fn recinto_local_calls_nothing_that_sends() {
     assert!(code == Some(0) && out.starts_with("recinto-local "), "{out}");
     let args = ["ask", "--provider", "openai", "-m", "gpt-4.1", "hola", "--json"];
     let (code, out, err) = run(&args);
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["error"]["kind"]), (Some(2), &serde_json::json!("not-built")), "{err}");
+    assert!(!err.contains("canary") && err.contains("recinto-local"), "{err}");
+    let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("state.txt");
+    std::fs::write(&state, "canary").unwrap();
+    let ask = ["--whether", "¿canary?", "--json", "-f", state.to_str().unwrap()];
+    let judge = ["judge", "--judge-provider", "hosted", "--judge-model", "jev-1.13.0"];
+    let (code, out, err) = run(&[&judge[..], &ask].concat());
     let told: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &told["error"]["kind"]), (Some(2), &serde_json::json!("not-built")), "{err}");
     assert!(!err.contains("canary") && err.contains("recinto-local"), "{err}");

@@ -337,3 +337,165 @@ fn with_template(bytes: &[u8], template: &str) -> Option<Vec<u8>> {
     place.get_mut(..template.len())?.copy_from_slice(template.as_bytes());
     Some(out)
 }
+
+/// Questions whose instructions and descriptions hold the word; labels are answers, and shown.
+fn questions(word: &str) -> String {
+    serde_json::json!({
+        "tema": {"type": "choice", "instructions": format!("¿De qué va {word}?"),
+            "criteria": {"pagos": format!("cobro {word}"), "envíos": word}},
+        "urgente": {"type": "noul", "instructions": word, "criteria": {"true": word}},
+        "enojo": {"type": "score", "instructions": word, "criteria": [word, format!("{word} más")]},
+    })
+    .to_string()
+}
+
+/// Labelled records that the mock answers well, each with the word.
+fn records(word: &str, labelled: bool) -> String {
+    let line = |at: usize| {
+        let text = ["cobro", "paquete"][at % 2];
+        let mut record = serde_json::json!({
+            "id": at.to_string(), "state": format!("{text} {word} {at}"),
+            "questions": {"tema": {"type": "choice", "instructions": word,
+                "criteria": {"cobro": null, "paquete": null}}},
+        });
+        if labelled {
+            record["labels"] = serde_json::json!({"tema": text});
+        }
+        format!("{record}\n")
+    };
+    (0..120).map(line).collect()
+}
+
+#[test]
+fn judges_leave_nothing() {
+    let word = canary();
+    let shell = shell(&word);
+    fs::write(shell.path().join("in/q.json"), questions(&word)).unwrap();
+    fs::write(shell.path().join("in/bad.json"), format!("{{\"{word}\":")).unwrap();
+    fs::write(shell.path().join("in/key.json"), format!("{{\"q\":{{\"{word}\":1}}}}")).unwrap();
+    let laya = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/laya/ckpt");
+    let laya = laya.display().to_string();
+    let state = format!("Un cobro {word} y un paquete. ¿{word}?");
+    let long = format!("{word} ").repeat(2000);
+    let json = format!("{{\"nota\": \"{word}\"");
+    let mut readers: Vec<(&str, Vec<&str>)> = vec![
+        ("mock", vec!["--judge-provider", "mock"]),
+        ("laya", vec!["--judge-provider", "laya", "--judge-model", &laya]),
+        (
+            "laya, windows",
+            vec!["--judge-provider", "laya", "--judge-model", &laya, "--long", "windows"],
+        ),
+        ("laya, strict", vec!["--judge-provider", "laya", "--judge-model", &laya, "--strict"]),
+    ];
+    let model = shell::tiny("judges_leave_nothing", "qwen2-plain");
+    let model = model.map(|path| path.display().to_string());
+    if let Some(model) = &model {
+        readers.push(("gguf", vec!["--judge-model", model]));
+        readers.push(("gguf, windows", vec!["--judge-model", model, "--long", "windows"]));
+    }
+    let question = ["-Q", "in/q.json"];
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("answers", &question, &state),
+        ("too long", &question, &long),
+        ("a state that is no JSON", &["-Q", "in/q.json", "--json-state"], &json),
+        ("questions that are no JSON", &["-Q", "in/bad.json"], &state),
+        ("an unknown key", &["-Q", "in/key.json"], &state),
+        ("a path that leads nowhere", &["--whether", "¿Está `a.b` ahí?"], &state),
+    ];
+    for (reader, own) in &readers {
+        for (name, args, text) in &cases {
+            for more in [&[][..], &["-v"], &["--json"]] {
+                let args = [&["judge"][..], own, args, more].concat();
+                let ran = shell.pipe(&args, text.as_bytes());
+                let name = format!("{reader}, {name}, {more:?}");
+                assert!(matches!(ran.code, Some(2..=4)), "{name}: {:?} {}", ran.code, ran.err);
+                nothing_is_left(&name, &shell, &ran, &word);
+                assert!(!holds(ran.out().as_bytes(), &word), "{name}: {}", ran.out());
+            }
+        }
+    }
+}
+
+#[test]
+fn artefacts_and_batches_of_judges_hold_no_text() {
+    let word = canary();
+    let shell = shell(&word);
+    fs::write(shell.path().join("in/l.jsonl"), records(&word, true)).unwrap();
+    fs::write(shell.path().join("in/r.jsonl"), records(&word, false)).unwrap();
+    let bad = format!("{{\"state\": \"{word}\"\n{{\"state\": 3, \"{word}\": 1}}\n");
+    fs::write(shell.path().join("in/bad.jsonl"), bad).unwrap();
+    let mock = ["--judge-provider", "mock"];
+    let cases: [(&str, &[&str], &[i32]); 5] = [
+        ("gate", &["gate", "fit", "--risk", "0.1", "--data", "in/l.jsonl", "-o", "g"], &[0]),
+        (
+            "calibration",
+            &["judge", "calibrate", "--data", "in/l.jsonl", "-o", "c", "--report", "r"],
+            &[0, 1],
+        ),
+        ("batch", &["judge", "run", "--gate", "g", "--in", "in/r.jsonl", "--out", "out"], &[0]),
+        (
+            "bad lines",
+            &["judge", "run", "--gate", "g", "--in", "in/bad.jsonl", "--out", "o2"],
+            &[5],
+        ),
+        (
+            "bad labels",
+            &["gate", "fit", "--risk", "0.1", "--data", "in/bad.jsonl", "-o", "h"],
+            &[2],
+        ),
+    ];
+    for (name, args, codes) in cases {
+        let ran = shell.run(&[args, &mock].concat());
+        assert!(
+            codes.iter().any(|code| ran.code == Some(*code)),
+            "{name}: {:?} {}",
+            ran.code,
+            ran.err
+        );
+        nothing_is_left(name, &shell, &ran, &word);
+        assert!(!holds(ran.out().as_bytes(), &word), "{name}: {}", ran.out());
+    }
+    assert!(shell.path().join("out/decided.jsonl").exists(), "a batch was searched");
+}
+
+/// A service that tells everything it was sent leaves no word of it here either.
+#[cfg(feature = "remote")]
+#[test]
+fn a_service_that_tells_all_it_was_sent() {
+    use recinto_testkit::service::{Act, Service};
+
+    let word = canary();
+    let page = |status: u16, body: &str| {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status} X\r\nconnection: close\r\nretry-after-ms: 1\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    let said = [
+        (400, format!("{{\"message\":\"the value {word} of the state is too long\"}}")),
+        (401, format!("{{\"error\":\"the key {word} is not allowed\"}}")),
+        (422, format!("{{\"detail\":[{{\"loc\":[\"body\",\"{word}\"],\"msg\":\"bad {word}\"}}]}}")),
+        (500, word.clone()),
+        (200, format!("{{\"answers\":{{\"q1\":{{\"type\":\"{word}\"}}}},\"model\":\"{word}\"}}")),
+        (200, word.clone()),
+    ];
+    for (status, body) in said {
+        let service = Service::start(vec![Act::Send(page(status, &body).into_bytes())]);
+        let shell = shell(&word)
+            .env("RECINTO_JUDGE_PROVIDER", "hosted")
+            .env("RECINTO_JUDGE_MODEL", "jev-1.13.0")
+            .env("RECINTO_JUDGE_BASE_URL", &format!("http://{}", service.host()))
+            .env("RECINTO_JUDGE_API_KEY", &word.replace('ñ', "n"));
+        shell.write("recinto.toml", service.policy("typesafe"));
+        fs::write(shell.path().join("in/q.json"), questions(&word)).unwrap();
+        for more in [&[][..], &["-v"], &["--json"]] {
+            let args = [&["judge", "-Q", "in/q.json"][..], more].concat();
+            let ran = shell.pipe(&args, format!("¿{word}?").as_bytes());
+            let name = format!("{status} {more:?}");
+            assert_eq!(ran.code, Some(4), "{name}: {}", ran.err);
+            nothing_is_left(&name, &shell, &ran, &word);
+            assert!(!holds(ran.out().as_bytes(), &word), "{name}: {}", ran.out());
+        }
+        assert!(!service.seen().is_empty(), "it was asked");
+    }
+}

@@ -35,6 +35,21 @@ fn no_network_call() {
         .reference("main", &commit)
         .file(&commit, "m.gguf", &bytes);
     let model = model.to_str().unwrap();
+    // A judge of this process, whatever reads; without a gate a person looks (3).
+    shell.write("t.txt", "¿Dónde está mi pedido?");
+    let laya = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let laya = laya.join("../../tests/golden/laya/ckpt").display().to_string();
+    let judge = |reader: &'static str, model: &'static str| -> Vec<&'static str> {
+        let ask = ["--whether", "¿Es urgente?", "-f", "t.txt"];
+        [&["judge", "--judge-provider", reader, "--judge-model", model][..], &ask].concat()
+    };
+    let laya: &'static str = laya.leak();
+    let own: &'static str = model.to_owned().leak();
+    let judges = [
+        ("judge by letters", judge("gguf", own)),
+        ("judge by an encoder", judge("laya", laya)),
+        ("judge by words", judge("mock", "x")),
+    ];
     let cases: [(&str, &[&str]); 10] = [
         ("ask", &["ask", "-m", model, "¿Qué tal?", "--max-tokens", "3"]),
         ("ask, json", &["ask", "-m", model, "hola", "--json", "--max-tokens", "3"]),
@@ -47,13 +62,15 @@ fn no_network_call() {
         ("models", &["models"]),
         ("arch", &["arch", "list"]),
     ];
-    for (name, args) in cases {
-        let ran = shell.run(args);
-        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+    let answers = cases.iter().map(|(name, args)| (*name, args.to_vec(), 0));
+    let judges = judges.into_iter().map(|(name, args)| (name, args, 3));
+    for (name, args, code) in answers.chain(judges) {
+        let ran = shell.run(&args);
+        assert_eq!(ran.code, Some(code), "{name}: {}", ran.err);
         let trace = std::fs::read_to_string(shell.path().join("trace.txt")).unwrap();
         let calls: Vec<&str> =
             trace.lines().filter(|line| !line.contains("+++") && !line.contains("---")).collect();
-        assert!(trace.contains("+++ exited with 0 +++"), "{name}: {trace}");
+        assert!(trace.contains(&format!("+++ exited with {code} +++")), "{name}: {trace}");
         assert!(calls.is_empty(), "{name}: {calls:?}");
     }
 }

@@ -55,6 +55,47 @@ pub struct Truncation {
     pub dropped: u64,
     /// Whether two options look the same after they were cut.
     pub options_alike: bool,
+    /// How a state that did not fit was read in parts; absent where it was read at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+}
+
+/// How a state was read that is longer than the model's room: in windows that overlap, each asked
+/// by itself, and one of them answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Windows {
+    /// How many.
+    pub count: u64,
+    /// Tokens of the state in each, the last one perhaps fewer.
+    pub size: u64,
+    /// Tokens that two neighbours share.
+    pub overlap: u64,
+    /// Which of them answers.
+    pub rule: Rule,
+    /// Which one did, from 0; absent where orders of the options differed in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u64>,
+}
+
+/// Which of several windows answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The one with the largest probability of yes: what holds anywhere holds.
+    LargestYes,
+    /// The one with the largest probability of its first option.
+    MostConfident,
+}
+
+impl Rule {
+    /// The rule for a form.
+    pub fn of(form: Form) -> Rule {
+        match form {
+            Form::Whether => Rule::LargestYes,
+            Form::Choose | Form::Rate => Rule::MostConfident,
+        }
+    }
 }
 
 impl Truncation {
@@ -70,6 +111,11 @@ impl Truncation {
 pub struct Facts {
     /// Digest of the [`crate::Identity`] that read.
     pub identity: Digest,
+    /// The word for prompt and readout, such as `markers-guarded/2`: which way of reading ran.
+    pub reading: String,
+    /// The model that answered, by the name that a service gave with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Digest of the question.
     pub question: Digest,
     /// Digest of the state.
@@ -231,6 +277,8 @@ impl Answer {
             answer_confidence: f64,
             confidence: f64,
             identity: Digest,
+            reading: String,
+            model: Option<String>,
             question: Digest,
             state: Digest,
             calibrated: Option<Digest>,
@@ -244,6 +292,8 @@ impl Answer {
         let w: Written = serde_json::from_value(json).map_err(|e| Error::json("an answer", &e))?;
         let facts = Facts {
             identity: w.identity,
+            reading: w.reading,
+            model: w.model,
             question: w.question,
             state: w.state,
             calibrated: w.calibrated,

@@ -93,6 +93,12 @@ pub trait Backend {
         1.0
     }
 
+    /// Whether the options of such a question can be shown in another order. Where not, it is read
+    /// once, whatever orders are asked for, and the answer tells of no other.
+    fn reorders(&self, _form: Form) -> bool {
+        true
+    }
+
     /// Reads each question once, in the order it is shown in. As many results as questions, in
     /// their order; an error stands for all of them.
     fn read(
@@ -123,6 +129,10 @@ impl<B: Backend + ?Sized> Backend for Box<B> {
 
     fn temperature(&self, form: Form, options: usize) -> f64 {
         (**self).temperature(form, options)
+    }
+
+    fn reorders(&self, form: Form) -> bool {
+        (**self).reorders(form)
     }
 
     fn read(

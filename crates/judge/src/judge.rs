@@ -7,7 +7,7 @@ use recinto_receipt::Digest;
 use crate::{
     Answer, Artefact, Calibration, Error, Identity, Kind, Orders, Question, Questions, State,
     Unavailable,
-    answer::{Facts, Truncation},
+    answer::{Facts, Truncation, Windows},
     backend::{Backend, Evidence, Reading, Shown, Usage},
     check::{Finding, Severity, check},
     debias::{self, Prior},
@@ -163,7 +163,11 @@ impl<B: Backend> Judge<B> {
                 options: options as u64,
                 most: most as u64,
             });
-            let orders = debias::orders(question, self.mode.orders);
+            let orders = match self.backend.reorders(question.form()) {
+                true => self.mode.orders,
+                false => Orders::Declared,
+            };
+            let orders = debias::orders(question, orders);
             open.push(Open { orders, read: Vec::new(), facts: Vec::new(), failed });
         }
         self.read_all(state, questions, &mut open);
@@ -237,6 +241,10 @@ impl<B: Backend> Judge<B> {
             }
         }
         let model = one_model(&open.facts)?;
+        let name = match &model {
+            Some(crate::Model::Hosted { name }) => Some(name.clone()),
+            _ => None,
+        };
         let identity = self.identity_of(model);
         let (p, calibrated, temperature) = self.apply(question, &identity, &logits)?;
         let mass = open.facts.iter().filter_map(|f| f.mass);
@@ -244,6 +252,8 @@ impl<B: Backend> Judge<B> {
         let option_mass = mass.reduce(|a, b| if b.is_nan() || b < a { b } else { a });
         let facts = Facts {
             identity: identity.digest(),
+            reading: identity.reading.clone(),
+            model: name,
             question: digest,
             state,
             calibrated,
@@ -289,9 +299,18 @@ fn one_model(readings: &[Reading]) -> Result<Option<crate::Model>, Unavailable> 
 
 /// The worst of all readings.
 fn truncation(readings: &[Reading]) -> Truncation {
-    readings.iter().fold(Truncation::default(), |worst, reading| Truncation {
-        state_tokens: worst.state_tokens.max(reading.truncation.state_tokens),
-        dropped: worst.dropped.max(reading.truncation.dropped),
-        options_alike: worst.options_alike || reading.truncation.options_alike,
+    let mut all = readings.iter().map(|reading| reading.truncation);
+    let Some(first) = all.next() else { return Truncation::default() };
+    all.fold(first, |worst, one| Truncation {
+        state_tokens: worst.state_tokens.max(one.state_tokens),
+        dropped: worst.dropped.max(one.dropped),
+        options_alike: worst.options_alike || one.options_alike,
+        windows: match (worst.windows, one.windows) {
+            (Some(a), Some(b)) if a.answers == b.answers => Some(a),
+            (Some(windows), _) | (None, Some(windows)) => {
+                Some(Windows { answers: None, ..windows })
+            }
+            (None, None) => None,
+        },
     })
 }

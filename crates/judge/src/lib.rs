@@ -48,7 +48,7 @@ mod state;
 pub mod tournament;
 
 pub use among::{Among, Rounds};
-pub use answer::{Answer, Facts, Share, Truncation, Value};
+pub use answer::{Answer, Facts, Rule, Share, Truncation, Value, Windows};
 pub use artefact::{Artefact, Calibration, Entry, Figures, SCHEMA, Settings, Skipped};
 pub use backend::{Abilities, Backend, Evidence, Mock, Reading, Shown, Usage};
 pub use error::{Error, Kind};

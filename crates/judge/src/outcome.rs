@@ -30,6 +30,8 @@ pub enum Unavailable {
         /// Tokens there is room for.
         room: u64,
     },
+    /// State and questions are more than a service takes; it does not say by how much.
+    NoRoom,
     /// More options than the backend reads.
     TooManyOptions {
         /// Options of the question.
@@ -59,6 +61,9 @@ impl fmt::Display for Unavailable {
             }
             Unavailable::TooLong { tokens, room } => {
                 write!(f, "{tokens} tokens, and room for {room}")
+            }
+            Unavailable::NoRoom => {
+                f.write_str("state and questions are more than the service takes")
             }
             Unavailable::TooManyOptions { options, most } => {
                 write!(f, "{options} options, and at most {most} can be read")

@@ -338,6 +338,8 @@ fn facts(identity: &Identity) -> Facts {
     let digest = recinto_receipt::sha256(b"x");
     Facts {
         identity: identity.digest(),
+        reading: identity.reading.clone(),
+        model: None,
         question: digest,
         state: digest,
         calibrated: None,

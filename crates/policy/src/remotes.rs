@@ -19,6 +19,14 @@ pub const REMOTES: &[Remote] = &[
     Remote { name: "anthropic", host: Some("api.anthropic.com") },
     Remote { name: "openai", host: Some("api.openai.com") },
     Remote { name: "openai-compatible", host: None },
+    // Services that decide: those of `judge_service`. OpenAI's is `openai` above.
+    Remote { name: "typesafe", host: Some("api.typesafe.ai") },
+    Remote { name: "openrouter", host: Some("openrouter.ai") },
+    Remote { name: "fireworks", host: Some("api.fireworks.ai") },
+    Remote { name: "cloudflare", host: None },
+    Remote { name: "sarvam", host: None },
+    Remote { name: "runware", host: None },
+    Remote { name: "systemone", host: None },
 ];
 
 impl Remote {

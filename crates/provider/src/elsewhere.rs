@@ -1,38 +1,30 @@
 //! The provider that is a service elsewhere: settings to a line, a turn to a request, and its
 //! answer checked against the shape that was asked for.
 
-use std::{fs, sync::OnceLock, time::Instant};
+use std::sync::OnceLock;
 
 use recinto_engine::{Piece, Scores, Stop};
 use recinto_grammar::Grammars;
-use recinto_policy::{
-    Budget, Destination, EgressLog, Labels, Pass, Reservation, Usage as Spent, Wall,
-};
+use recinto_policy::{Pass, Usage as Spent};
 use recinto_remote::{
-    Address, Answer, Ask, Config, Finish as Ended, Key, Remote, Unsupported, Vendor, Wire,
+    Answer, Ask, Config, Finish as Ended, Key, Remote, Unsupported, Vendor, Wire,
 };
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::{
     API_KEY, Abilities, Error, Finish, Identity, Kind, Likelihood, Made, Name, Provider, Reply,
-    Service, Settings, Sink, Source, Surroundings, Turn, env_file,
+    Service, Settings, Sink, Surroundings, Turn,
     expected::Expected,
-    policies,
+    key::Wanted,
+    leaving::{self, Leaving},
     span::{self, Operation},
-    trusted::{self, Rules},
 };
-
-/// Largest file of certificates.
-const LARGEST: u64 = 8 << 20;
 
 /// A service elsewhere.
 pub struct Elsewhere {
     name: Name,
     remote: Remote,
-    to: Destination,
-    wall: Wall,
-    log: EgressLog,
-    budget: Budget,
+    out: Leaving,
     grammars: OnceLock<Result<Grammars, Error>>,
 }
 
@@ -56,13 +48,8 @@ impl Elsewhere {
         let vendor = vendor(name)?;
         let model = settings.model()?.value.clone();
         let mut config = Config::new(vendor, model);
-        let address = |what: &str, text: &str| Address::read(vendor.name, what, text);
-        if let Some(url) = &settings.base_url {
-            config.base_url = Some(address("`base_url`", &url.value)?);
-        }
-        if let Some(url) = &settings.proxy {
-            config.proxy = Some(address("`proxy`", &url.value)?);
-        }
+        config.base_url = leaving::address(vendor.name, "base_url", &settings.base_url)?;
+        config.proxy = leaving::address(vendor.name, "proxy", &settings.proxy)?;
         let chosen = settings.wire.as_ref().map(|wire| wire.value);
         config.wire = Wire::all().find(|wire| Some(wire.name()) == chosen);
         if let Some(time) = &settings.silence {
@@ -75,23 +62,14 @@ impl Elsewhere {
         if settings.unsupported.as_ref().is_some_and(|rule| rule.value == "error") {
             config.unsupported = Unsupported::Error;
         }
-        if let Some(file) = &settings.ca_file {
-            let path = around.here.join(&file.value);
-            let size = fs::metadata(&path).map_or(0, |meta| meta.len());
-            let read = (size <= LARGEST).then(|| fs::read(&path).ok()).flatten();
-            config.ca = Some(read.ok_or_else(|| {
-                let what = format!("{}: cannot read certificates from it", path.display());
-                Error::new(Kind::Setting, what).hint("`ca_file` names a file in PEM")
-            })?);
-        }
-        let key = key(settings, vendor, around)?;
+        config.ca = leaving::certificates(&settings.ca_file, around)?;
+        let key = wanted(settings, vendor).read(settings, around)?;
         config.key = key.map(|text| Key::new(vendor, &text)).transpose()?;
         let remote = Remote::open(config)?;
         let to = remote.destination()?;
-        let wall = policies::wall(settings, around)?;
-        let log = policies::egress_log(settings, around, &wall)?;
-        let budget = policies::budget(settings, &wall)?;
-        Ok(Elsewhere { name, remote, to, wall, log, budget, grammars: OnceLock::new() })
+        let model = &remote.config().model;
+        let out = Leaving::open(settings, around, to, name.name(), model)?;
+        Ok(Elsewhere { name, remote, out, grammars: OnceLock::new() })
     }
 
     /// The line.
@@ -102,32 +80,20 @@ impl Elsewhere {
     /// Where the key comes from that `settings` lead to, in words; `None` where there is none.
     pub fn key_place(settings: &Settings) -> Option<String> {
         let vendor = vendor(settings.provider()).ok()?;
-        if let Some(file) = &settings.api_key_file {
-            return Some(format!("{} ({})", file.value.display(), file.source));
-        }
-        let (name, source) = chosen(settings, vendor)?;
-        Some(format!("{name} ({source})"))
+        wanted(settings, vendor).place(settings)
     }
 
-    /// Leave to send this turn, tries included. The one place where a policy says no.
-    fn leave(&self, turn: &Turn) -> Result<Pass<'_>, Error> {
-        let labels = Labels::new(&turn.labels)?;
-        Ok(Pass::new(&self.wall, &self.log, &self.to, &labels)?)
-    }
-
-    /// What this turn could use at the most, taken out of the budget.
-    fn reserve(&self, turn: &Turn) -> Result<Reservation<'_>, Error> {
+    /// What this turn could use at the most.
+    fn most(&self, turn: &Turn) -> Spent {
         let request = &turn.request;
         let said = request.messages.iter().map(|message| message.content.len()).sum::<usize>();
         let tools = request.tools.iter().map(|tool| tool.to_string().len()).sum::<usize>();
-        let estimate = Spent {
+        Spent {
             // No vocabulary makes more tokens of a text than it has bytes; the frame is small.
             input: (said + tools + 64 * (request.messages.len() + 1)) as u64,
             output: request.options.max_tokens as u64,
             time: request.options.deadline.unwrap_or(self.remote.config().silence),
-        };
-        let model = &self.remote.config().model;
-        Ok(self.budget.reserve("", self.name.name(), model, &estimate)?)
+        }
     }
 
     /// Asks within the policy and the budget.
@@ -138,18 +104,12 @@ impl Elsewhere {
         stop: &Stop,
         sink: &mut Sink<'_>,
     ) -> Result<Answer, Error> {
-        let pass = self.leave(turn)?;
-        let reserved = self.reserve(turn)?;
-        let begun = Instant::now();
-        let answer = self.remote.ask(&Ask { request: &turn.request, form }, &pass, stop, sink);
-        // Of a failure nobody knows what it used: the estimate stays taken.
-        let answer = answer?;
-        reserved.settle(&Spent {
-            input: answer.usage.prompt_tokens as u64,
-            output: answer.usage.output_tokens as u64,
-            time: begun.elapsed(),
-        });
-        Ok(answer)
+        let ask = Ask { request: &turn.request, form };
+        let send = |pass: &Pass<'_>| self.remote.ask(&ask, pass, stop, sink);
+        let used = |answer: &Answer| {
+            Some((answer.usage.prompt_tokens as u64, answer.usage.output_tokens as u64))
+        };
+        self.out.send(&turn.labels, &self.most(turn), send, used)
     }
 
     fn grammars(&self) -> Result<&Grammars, Error> {
@@ -164,48 +124,15 @@ fn vendor(name: Name) -> Result<&'static Vendor, Error> {
     })
 }
 
-/// The secret that is used with `vendor`, and where it is: the one that was set for this program,
-/// or the vendor's own where the service is the vendor's own. Nobody else's.
-fn chosen<'a>(settings: &'a Settings, vendor: &Vendor) -> Option<(&'static str, &'a Source)> {
-    let at = |name: &str| settings.secrets.iter().find(|row| row.0 == name);
-    let own = match (&settings.base_url, vendor.base_url) {
-        (None, _) => true,
-        (Some(set), Some(own)) => {
-            let host = |url: &str| {
-                Address::read(vendor.name, "", url).ok().map(|address| address.host().to_owned())
-            };
-            host(&set.value) == host(own)
-        }
-        (Some(_), None) => false,
-    };
-    let of_vendor = || vendor.key.filter(|_| own).and_then(at);
-    at(API_KEY).or_else(of_vendor).map(|(name, source)| (*name, source))
-}
-
-/// The key itself, read when it is needed and kept by nobody else.
-fn key(
-    settings: &Settings,
-    vendor: &Vendor,
-    around: &Surroundings,
-) -> Result<Option<Zeroizing<String>>, Error> {
-    if let Some(file) = &settings.api_key_file {
-        let path = around.here.join(&file.value);
-        let ignore = "`api_key_file` names a file that holds the key and nothing else";
-        // Files of a container's secrets are often root's.
-        let rules = Rules { kind: Kind::Setting, must: true, root_too: true, ignore };
-        return trusted::read(&path, &rules);
-    }
-    let Some((name, source)) = chosen(settings, vendor) else { return Ok(None) };
-    match source {
-        Source::EnvFile { path, .. } => env_file::secret(path, name),
-        _ => {
-            let value = around.variable(name).map(|value| value.to_str().map(str::to_owned));
-            match value {
-                Some(Some(text)) => Ok(Some(Zeroizing::new(text))),
-                Some(None) => Err(Error::new(Kind::Setting, format!("{name} is not UTF-8"))),
-                None => Ok(None),
-            }
-        }
+fn wanted<'a>(settings: &'a Settings, vendor: &'static Vendor) -> Wanted<'a> {
+    Wanted {
+        service: vendor.name,
+        any: API_KEY,
+        variable: vendor.key,
+        own: vendor.base_url,
+        base_url: settings.base_url.as_ref().map(|url| url.value.as_str()),
+        file: settings.api_key_file.as_ref(),
+        ignore: "`api_key_file` names a file that holds the key and nothing else",
     }
 }
 

@@ -47,6 +47,20 @@ impl Reader {
     }
 }
 
+/// The error of a build that has no services.
+#[cfg(not(feature = "remote"))]
+pub fn no_services() -> Error {
+    let what = format!(
+        "judge provider `{}` answers from elsewhere, and this is `{}`",
+        Reader::Hosted,
+        crate::BUILD
+    );
+    Error::new(Kind::NotBuilt, what).hint(
+        "nothing in it can open a socket; take the program `recinto`, or a reader of this process: \
+         gguf, laya",
+    )
+}
+
 impl fmt::Display for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -58,6 +72,11 @@ impl Settings {
     /// otherwise.
     pub fn reader(&self) -> Reader {
         self.judge_provider.as_ref().map_or(Reader::default(), |setting| setting.value)
+    }
+
+    /// The service that reads a judge's questions, where a service does.
+    pub fn judge_service(&self) -> &'static str {
+        self.judge_service.as_ref().map_or(values::SERVICES[0], |setting| setting.value)
     }
 
     /// The settings with the judge's own model, where one is set, in place of the model.

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod config;
+#[cfg(feature = "remote")]
+mod deciding;
 mod defaults;
 #[cfg(feature = "remote")]
 mod elsewhere;
@@ -15,6 +17,10 @@ mod error;
 mod expected;
 mod held;
 mod judging;
+#[cfg(feature = "remote")]
+mod key;
+#[cfg(feature = "remote")]
+mod leaving;
 mod local;
 pub mod lock;
 mod mock;
@@ -42,10 +48,14 @@ pub use config::{
     OptionSetting, TABLES, Table, Value,
 };
 #[cfg(feature = "remote")]
+pub use deciding::Decisions;
+#[cfg(feature = "remote")]
 pub use elsewhere::Elsewhere;
 pub use env_file::EnvFile;
 pub use error::{Error, Kind};
 pub use judging::Reader;
+#[cfg(not(feature = "remote"))]
+pub use judging::no_services;
 pub use local::Local;
 pub use lock::{Lock, LockFile};
 pub use mock::Mock;
@@ -53,7 +63,7 @@ pub use name::Name;
 pub use opened::{Opened, model_files, open_as};
 pub use recinto_grammar::Shape;
 pub use reply::{Finish, Likelihood, Made, Reply, Service};
-pub use secret::{API_KEY, SECRETS};
+pub use secret::{API_KEY, JUDGE_KEY, SECRETS};
 pub use settings::{Fallback, Flags, KEYS, Key, Setting, Settings, Shown, Source};
 pub use surroundings::{FILE_NAME, Surroundings, digest_cache};
 pub use turn::{Abilities, Turn};

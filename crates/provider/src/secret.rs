@@ -3,10 +3,22 @@
 /// The key of whoever is the provider, when that is somebody elsewhere.
 pub const API_KEY: &str = "RECINTO_API_KEY";
 
+/// The key of whoever reads a judge's questions, when that is a service.
+pub const JUDGE_KEY: &str = "RECINTO_JUDGE_API_KEY";
+
 /// Keys of services that people keep in their environment. None chooses a provider, and a vendor's
 /// is used with that vendor's own service only.
-pub const SECRETS: &[&str] =
-    &[API_KEY, "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "HF_TOKEN"];
+pub const SECRETS: &[&str] = &[
+    API_KEY,
+    JUDGE_KEY,
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "TYPESAFE_API_KEY",
+    "OPENROUTER_API_KEY",
+    "FIREWORKS_API_KEY",
+    "HF_TOKEN",
+];
 
 /// Ends of names that stand for secrets, in capitals.
 const ENDS: &[&str] = &["API_KEY", "APIKEY", "_TOKEN", "SECRET", "PASSWORD", "SECRET_KEY"];

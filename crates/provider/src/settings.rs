@@ -149,6 +149,29 @@ settings! {
         default: Fallback::Words("the model"),
         about: "The model that reads a judge's questions",
     }
+    /// The service that reads a judge's questions; see [`Settings::judge_service`].
+    judge_service: &'static str {
+        read: values::service, show: |name| (*name).into(), paths: Paths::No,
+        short: None, value: "NAME", example: "\"openrouter\"",
+        default: Fallback::Value("typesafe"),
+        about: "Which service reads a judge's questions with hosted: typesafe, openrouter, openai, \
+                fireworks, cloudflare, sarvam, runware, systemone (one of your own)",
+    }
+    /// The address of that service, where it is not the vendor's own.
+    judge_base_url: String {
+        read: values::address, show: |url| url.clone(), paths: Paths::No,
+        short: None, value: "URL", example: "\"http://localhost:8080\"",
+        default: Fallback::Words("the service's own"),
+        about: "Where the service is that reads a judge's questions",
+    }
+    /// The file that holds that service's key.
+    judge_api_key_file: PathBuf {
+        read: values::key_file,
+        show: |path| path.display().to_string(), paths: Paths::Yes,
+        short: None, value: "FILE", example: "\"/run/secrets/judge\"",
+        default: Fallback::Words("RECINTO_JUDGE_API_KEY, or the service's own variable"),
+        about: "The file that holds that service's key, and nothing else",
+    }
     /// The address of the service, where it is not the vendor's own.
     base_url: String {
         read: values::address, show: |url| url.clone(), paths: Paths::No,
@@ -176,7 +199,8 @@ settings! {
         read: values::silence, show: |time| time.as_secs_f64().to_string(), paths: Paths::No,
         short: None, value: "SECONDS", example: "60",
         default: Fallback::Value("120"),
-        about: "Longest silence of a service, before its answer and within it",
+        about: "Longest silence of a service, before its answer and within it; of a judge's \
+                service, the longest time of one try (10 where nobody says)",
     }
     /// How often a failed request is sent again.
     retries: u32 {

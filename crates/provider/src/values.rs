@@ -80,6 +80,23 @@ const MAX_RETRIES: u32 = 10;
 /// Longest silence: a day.
 const MAX_SILENCE: f64 = 86_400.0;
 
+/// The services that decide, as `recinto-remote` has them.
+pub(crate) const SERVICES: [&str; 8] = [
+    "typesafe",
+    "openrouter",
+    "openai",
+    "fireworks",
+    "cloudflare",
+    "sarvam",
+    "runware",
+    "systemone",
+];
+
+/// The name of a service that decides.
+pub(crate) fn service(text: &str) -> Result<&'static str, Error> {
+    word(text, SERVICES.into_iter(), |word| word)
+}
+
 /// The name of a wire.
 pub(crate) fn wire(text: &str) -> Result<&'static str, Error> {
     word(text, WIRES.into_iter(), |word| word)

@@ -9,18 +9,17 @@ use reqwest::{
     Method, Request,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
-use rustls::RootCertStore;
 use serde_json::Value;
 
 use crate::{
-    address::Address,
     answer::{Answer, Facts, Finish},
     config::{Config, Unsupported},
     draft::{Draft, Fault, Told},
-    error::{Error, Kind, is_plain},
-    net::{self, Exchange, Net, News, Quiet, Trouble},
+    error::{Error, Kind},
+    line::{self, Begun, Ends, Line, Names, Unbegun, Unread},
+    net::{self, Exchange, News, Quiet, Trouble},
     plan::{self, Ask, Plan},
-    roots, sorted,
+    sorted,
     sse::Events,
     wipe::{self, Wiped},
     wire::Wire,
@@ -37,14 +36,15 @@ const LARGEST_ANSWER: usize = 32 << 20;
 /// How long the end of the line is waited for behind the end of the answer.
 const REST: Duration = Duration::from_millis(200);
 
+/// The settings that a line is made from.
+const NAMES: Names =
+    Names { base_url: "base_url", key: "RECINTO_API_KEY", key_file: "api_key_file" };
+
 /// A service that can be asked.
 pub struct Remote {
     config: Config,
     wire: Wire,
-    address: Address,
-    /// The service is the vendor's own.
-    own: bool,
-    net: Net,
+    line: Line,
 }
 
 /// What one sending came to.
@@ -76,52 +76,29 @@ impl Remote {
     /// or another vendor's, certificates that cannot be read.
     pub fn open(config: Config) -> Result<Remote, Error> {
         let vendor = config.vendor;
-        let fault = |what: String| Error::new(vendor.name, Kind::Setting, what);
-        let address = match (&config.base_url, vendor.base_url) {
-            (Some(address), _) => address.clone(),
-            (None, Some(own)) => Address::read(vendor.name, "its own address", own)?,
-            (None, None) => {
-                return Err(fault("it has no address of its own, and none is set".into())
-                    .hint("set `base_url`, as in `http://localhost:8080/v1`"));
-            }
-        };
-        let address = address.near(vendor.name, "`base_url`")?;
-        let own = vendor.base_url.is_some_and(|own| {
-            Address::read(vendor.name, "", own).is_ok_and(|own| own.host() == address.host())
-        });
         let wire = config.wire.unwrap_or(vendor.wires[0]);
         if !vendor.wires.contains(&wire) {
             let known: Vec<&str> = vendor.wires.iter().map(|wire| wire.name()).collect();
             let what = format!("`{}` is no wire of it", wire.name());
-            return Err(fault(what).hint(format!("known: {}", known.join(", "))));
+            return Err(Error::new(vendor.name, Kind::Setting, what)
+                .hint(format!("known: {}", known.join(", "))));
         }
-        match &config.key {
-            Some(key) if own => key.check(vendor)?,
-            None if own => {
-                let variable = vendor.key.unwrap_or("RECINTO_API_KEY");
-                return Err(Error::new(vendor.name, Kind::Auth, "no key is set").hint(format!(
-                    "set {variable} or RECINTO_API_KEY in the environment or in .env, or name a \
-                     file with `api_key_file`"
-                )));
-            }
-            _ => {}
-        }
-        if config.proxy.is_some() && address.is_plain() {
-            return Err(fault("a proxy is used for https:// addresses only".into())
-                .hint("leave out `proxy`, or take an https:// address"));
-        }
-        let roots = match (&config.ca, address.is_plain()) {
-            (Some(pem), _) => roots::own(vendor.name, pem)?,
-            (None, true) => RootCertStore::empty(),
-            (None, false) => roots::system(vendor.name)?,
-        };
-        let net = Net::new(vendor.name, &address, config.proxy.as_ref(), roots)?;
-        Ok(Remote { config, wire, address, own, net })
+        let line = Line::open(&Ends {
+            name: vendor.name,
+            names: &NAMES,
+            own: vendor.base_url,
+            variable: vendor.key,
+            base_url: config.base_url.as_ref(),
+            key: config.key.as_ref(),
+            proxy: config.proxy.as_ref(),
+            ca: config.ca.as_deref(),
+        })?;
+        Ok(Remote { config, wire, line })
     }
 
     /// The host that requests go to, with its port where that is not the usual one.
     pub fn host(&self) -> &str {
-        self.address.host()
+        self.line.host()
     }
 
     /// The wire that is spoken.
@@ -136,16 +113,12 @@ impl Remote {
 
     /// Whether the host is the vendor's own.
     pub fn is_own(&self) -> bool {
-        self.own
+        self.line.is_own()
     }
 
     /// What should be known of the line.
     pub fn warnings(&self) -> Vec<String> {
-        let plain = self
-            .address
-            .is_plain()
-            .then(|| format!("what is sent to {} is not encrypted (http://)", self.address.host()));
-        plain.into_iter().collect()
+        self.line.warnings()
     }
 
     /// Where requests go, as policies name it.
@@ -154,9 +127,7 @@ impl Remote {
     ///
     /// An address that no policy could name.
     pub fn destination(&self) -> Result<Destination, Error> {
-        let (name, model) = (self.config.vendor.name, &self.config.model);
-        let set = self.config.base_url.as_ref().map(|address| address.url().as_str());
-        Destination::new(name, set, model).map_err(|error| Error::of_policy(name, &error))
+        self.line.destination(&self.config.model)
     }
 
     /// Sends one request and reads its answer; `sink` sees each piece as it comes and may say stop.
@@ -187,7 +158,7 @@ impl Remote {
                 request: ask.request,
                 form: ask.form,
                 stream: self.config.stream,
-                own: self.own,
+                own: self.line.is_own(),
                 left_out: &left_out,
                 other_limit,
             };
@@ -224,7 +195,7 @@ impl Remote {
                         return Err(error);
                     }
                     if !net::wait(time, stop) {
-                        return Err(self.stopped(stop));
+                        return Err(self.line.stopped(stop));
                     }
                 }
             }
@@ -278,14 +249,6 @@ impl Remote {
         }
     }
 
-    fn stopped(&self, stop: &Stop) -> Error {
-        let name = self.config.vendor.name;
-        match stop.cancelled() {
-            true => Error::new(name, Kind::Cancelled, "stopped before an answer began"),
-            false => Error::new(name, Kind::Deadline, "the time was over before an answer began"),
-        }
-    }
-
     fn silent(&self, begun: bool) -> Error {
         let seconds = self.config.silence.as_secs_f64();
         let what = match begun {
@@ -300,7 +263,7 @@ impl Remote {
     fn request(&self, plan: &Plan<'_>) -> Option<(Request, Bytes)> {
         let row = self.wire.row();
         let body = Wiped((row.body)(plan));
-        let mut request = Request::new(Method::POST, self.address.join(row.path));
+        let mut request = Request::new(Method::POST, self.line.address().join(row.path));
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let accept = if plan.stream { "text/event-stream" } else { "application/json" };
@@ -323,33 +286,18 @@ impl Remote {
             return Sent::failed(Error::new(name, Kind::Request, "the request cannot be written"));
         };
         let begun = Instant::now();
-        let cleared = pass.clear(&body).and_then(|cleared| {
-            cleared.check_url(request.url().as_str())?;
-            Ok(cleared)
-        });
-        let cleared = match cleared {
-            Ok(cleared) => cleared,
-            Err(error) => return Sent::failed(Error::of_policy(name, &error)),
-        };
-        let Some(exchange) = self.net.send(request, cleared) else {
-            let what = format!("there is no leave to send to {}", self.host());
-            return Sent::failed(Error::new(name, Kind::Request, what));
-        };
-        let (status, headers) = match exchange.next(stop, self.config.silence) {
-            Ok(News::Head(status, headers)) => (status, headers),
-            Ok(News::Failed(trouble)) => {
-                let error = sorted::of_trouble(name, self.host(), trouble);
+        let head = match self.line.begin(request, &body, pass, stop, self.config.silence) {
+            Ok(head) => head,
+            Err(Unbegun::Unsent(error)) => return Sent::failed(*error),
+            Err(Unbegun::Line(trouble, error)) => {
                 // Only then is it sure that nothing was worked on.
                 let again = (trouble == Trouble::Connect).then_some(None);
-                return Sent::Failed { error, again };
+                return Sent::Failed { error: *error, again };
             }
-            Ok(News::Bytes(_) | News::End) => {
-                let error = sorted::of_trouble(name, self.host(), Trouble::Broken);
-                return Sent::failed(error);
-            }
-            Err(Quiet::Stopped) => return Sent::failed(self.stopped(stop)),
-            Err(Quiet::Silent) => return Sent::failed(self.silent(false)),
+            Err(Unbegun::Quiet(Quiet::Stopped)) => return Sent::failed(self.line.stopped(stop)),
+            Err(Unbegun::Quiet(Quiet::Silent)) => return Sent::failed(self.silent(false)),
         };
+        let Begun { status, headers, exchange } = head;
         let id = self.request_id(&headers);
         if !(200..300).contains(&status) {
             return self.refusal(plan, status, &headers, &exchange, stop);
@@ -394,8 +342,7 @@ impl Remote {
     }
 
     fn request_id(&self, headers: &HeaderMap) -> Option<String> {
-        let id = headers.get(self.wire.row().id).or_else(|| headers.get("x-request-id"))?;
-        id.to_str().ok().filter(|id| is_plain(id)).map(str::to_owned)
+        self.line.request_id(headers, self.wire.row().id)
     }
 
     /// What an answer that tells an error comes to.
@@ -408,7 +355,7 @@ impl Remote {
         stop: &Stop,
     ) -> Sent {
         let name = self.config.vendor.name;
-        let page = self.page(exchange, stop);
+        let page = line::body(exchange, LARGEST_PAGE, stop, || self.config.silence).ok();
         let value = page.and_then(|page| serde_json::from_slice(&page).ok()).map(Wiped);
         let told = value.map_or_else(Told::default, |value| Told::read(&value.0));
         let id = self.request_id(headers);
@@ -440,20 +387,6 @@ impl Remote {
         let told_not = headers.get("x-should-retry").is_some_and(|value| value == "false");
         let again = (again && !told_not).then(|| sorted::retry_after(headers));
         Sent::Failed { error, again }
-    }
-
-    /// A short page; `None` where it is not short, or does not come.
-    fn page(&self, exchange: &Exchange, stop: &Stop) -> Option<zeroize::Zeroizing<Vec<u8>>> {
-        let mut page = zeroize::Zeroizing::new(Vec::new());
-        loop {
-            match exchange.next(stop, self.config.silence) {
-                Ok(News::Bytes(bytes)) if page.len() + bytes.len() <= LARGEST_PAGE => {
-                    page.extend_from_slice(&bytes);
-                }
-                Ok(News::End) => return Some(page),
-                _ => return None,
-            }
-        }
     }
 
     /// Reads an answer piece by piece; what ended it before its own end, where something did.
@@ -519,20 +452,12 @@ impl Remote {
         stop: &Stop,
         draft: &mut Draft<'_, '_>,
     ) -> Result<Option<Quiet>, Fault> {
-        let mut bytes = zeroize::Zeroizing::new(Vec::new());
-        loop {
-            match exchange.next(stop, self.config.silence) {
-                Ok(News::Bytes(more)) if bytes.len() + more.len() <= LARGEST_ANSWER => {
-                    bytes.extend_from_slice(&more);
-                }
-                Ok(News::End) => break,
-                Ok(News::Failed(Trouble::Broken)) => {
-                    return Err(Fault::Malformed("the answer broke off"));
-                }
-                Ok(_) => return Err(Fault::Malformed("more than an answer can be")),
-                Err(quiet) => return Ok(Some(quiet)),
-            }
-        }
+        let bytes = match line::body(exchange, LARGEST_ANSWER, stop, || self.config.silence) {
+            Ok(bytes) => bytes,
+            Err(Unread::Broken) => return Err(Fault::Malformed("the answer broke off")),
+            Err(Unread::TooLarge) => return Err(Fault::Malformed("more than an answer can be")),
+            Err(Unread::Quiet(quiet)) => return Ok(Some(quiet)),
+        };
         let value: Value =
             serde_json::from_slice(&bytes).map_err(|_| Fault::Malformed("the answer's JSON"))?;
         (self.wire.row().whole)(&Wiped(value).0, draft)?;
@@ -552,7 +477,7 @@ impl Remote {
         let options = &plan.request.options;
         let mut finish = match quiet {
             Some(Quiet::Silent) => return Err(self.silent(draft.begun)),
-            Some(Quiet::Stopped) if !draft.begun => return Err(self.stopped(stop)),
+            Some(Quiet::Stopped) if !draft.begun => return Err(self.line.stopped(stop)),
             Some(Quiet::Stopped) if stop.cancelled() => Finish::Cancelled,
             Some(Quiet::Stopped) => Finish::Deadline,
             None if draft.broken => Finish::Cancelled,
@@ -610,8 +535,6 @@ impl Remote {
 
 /// A wait that grows, and is another one for each who waits.
 fn jittered(failures: u32) -> Duration {
-    use std::hash::{BuildHasher, Hasher};
     let most = FIRST_WAIT * 2u32.saturating_pow(failures.saturating_sub(1).min(4));
-    let draw = std::hash::RandomState::new().build_hasher().finish();
-    most.mul_f64(0.5 + 0.5 * (draw >> 11) as f64 / (1u64 << 53) as f64)
+    most.mul_f64(0.5 + 0.5 * net::draw())
 }

@@ -39,8 +39,9 @@ pub enum Kind {
 /// A failure: who, what, and what to do about it.
 ///
 /// Holds statuses, words of the vendor's error where they are plain (`rate_limit_exceeded`) and the
-/// request's id; never a key, an address with its path, the vendor's own sentences (they quote what
-/// was sent), or a word of prompt or answer.
+/// request's id; never a key, an address with its path, or a word of prompt or answer. A vendor's
+/// own sentences quote what was sent: they are left out, and of a service that decides the words
+/// that were sent are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,
@@ -74,6 +75,12 @@ impl Error {
         if let Some(word) = word.filter(|word| is_plain(word)) {
             self.details.push(format!("{front}{word}"));
         }
+        self
+    }
+
+    /// Adds a sentence of the service's out of which everything that was sent has been taken.
+    pub(crate) fn says(mut self, sentence: Option<String>) -> Error {
+        self.details.extend(sentence.map(|sentence| format!("it says: {sentence}")));
         self
     }
 

@@ -30,27 +30,41 @@ impl Key {
     /// [`Kind::Setting`]: it is empty, too long, or has other letters than visible ASCII. It is not
     /// repeated.
     pub fn new(vendor: &Vendor, text: &str) -> Result<Key, Error> {
+        Key::read(vendor.name, text)
+    }
+
+    /// The same for the service called `provider`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Key::new`].
+    pub fn read(provider: &'static str, text: &str) -> Result<Key, Error> {
         let text = text.trim();
         let visible = text.bytes().all(|b| b.is_ascii_graphic());
         if text.is_empty() || text.len() > LONGEST || !visible {
             let what = "the key is empty, too long, or not of visible ASCII letters";
-            return Err(Error::new(vendor.name, Kind::Setting, what)
+            return Err(Error::new(provider, Kind::Setting, what)
                 .hint("look at where it is set, with an editor that shows every letter"));
         }
         Ok(Key(Zeroizing::new(text.to_owned())))
     }
 
-    /// Refuses a key that has the form of another vendor's, where it would go to `vendor`'s own
+    /// Refuses a key that has the form of another vendor's, where it would go to `provider`'s own
     /// service.
-    pub(crate) fn check(&self, vendor: &Vendor) -> Result<(), Error> {
+    pub(crate) fn check(&self, provider: &'static str) -> Result<(), Error> {
         match FORMS.iter().find(|(start, _)| self.0.starts_with(start)) {
-            Some((_, owner)) if *owner != vendor.name => {
+            Some((_, owner)) if *owner != provider => {
                 let what = "the key has the form of another vendor's, and was not sent";
-                Err(Error::new(vendor.name, Kind::Auth, what)
-                    .hint(format!("set {}'s own key, or another provider", vendor.name)))
+                Err(Error::new(provider, Kind::Auth, what)
+                    .hint(format!("set {provider}'s own key, or another provider")))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The key, for a look at whether something else holds it.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
     }
 
     /// The value of a header, marked as one that is never shown.
@@ -90,8 +104,8 @@ mod tests {
             match Key::new(openai, text) {
                 Ok(key) => {
                     assert!(read, "{name}");
-                    assert_eq!(key.check(openai).is_ok(), for_openai, "{name}");
-                    assert_eq!(key.check(anthropic).is_ok(), for_anthropic, "{name}");
+                    assert_eq!(key.check(openai.name).is_ok(), for_openai, "{name}");
+                    assert_eq!(key.check(anthropic.name).is_ok(), for_anthropic, "{name}");
                     assert_eq!(format!("{key:?}"), "Key");
                     let header = key.header("Bearer ").unwrap();
                     assert!(!format!("{header:?}").contains("sk-"), "{name}");

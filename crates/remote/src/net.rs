@@ -217,6 +217,13 @@ pub(crate) fn wait(time: Duration, stop: &Stop) -> bool {
     !stop.stopped()
 }
 
+/// A number from 0 to 1 that is another one for each who draws it.
+pub(crate) fn draw() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let draw = std::hash::RandomState::new().build_hasher().finish();
+    (draw >> 11) as f64 / (1u64 << 53) as f64
+}
+
 /// What an error of the HTTP library means. Its own text holds the address, and is not used.
 fn trouble(error: &reqwest::Error) -> Trouble {
     let mut source = error.source();

@@ -17,6 +17,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// that speak their wires.
 const WORDS: &[(&str, Kind)] = &[
     ("context_length_exceeded", Kind::Overflow),
+    ("max_tokens_exceeded", Kind::Overflow),
     ("exceed_context_size_error", Kind::Overflow),
     ("request_too_large", Kind::Overflow),
     ("string_above_max_length", Kind::Overflow),
@@ -53,7 +54,7 @@ fn hint(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Auth => "look at the key and at what it may do; `recinto status` says which is used",
         Kind::RateLimited(_) => "wait, or ask less at a time",
-        Kind::NotFound => "look at the model's name, and at `base_url` where it is set",
+        Kind::NotFound => "look at the model's name, and at the address where one is set",
         Kind::Overflow => "shorten the text, ask for fewer tokens, or take a model with more room",
         Kind::Refused => "it will not answer this; the words were not an error of the line",
         Kind::Unavailable => "try again later; the vendor's status page may say more",
@@ -95,7 +96,7 @@ pub(crate) fn of_status(
     if (300..400).contains(&status) {
         let what = format!("it answers with a redirect (status {status}), which is not followed");
         return Error::new(provider, Kind::Unavailable, what)
-            .hint("nothing is sent to an address that was not set; look at `base_url`");
+            .hint("nothing is sent to an address that was not set; look at the one that is");
     }
     let kind = match kind(Some(status), told) {
         Kind::RateLimited(_) => Kind::RateLimited(retry_after(headers)),
@@ -127,33 +128,36 @@ pub(crate) fn of_told(provider: &'static str, kind: Kind, told: &Told) -> Error 
 }
 
 /// The error that a broken line means.
-pub(crate) fn of_trouble(provider: &'static str, host: &str, trouble: Trouble) -> Error {
+pub(crate) fn of_trouble(
+    provider: &'static str,
+    host: &str,
+    base_url: &str,
+    trouble: Trouble,
+) -> Error {
     let (what, hint) = match trouble {
         Trouble::Name => (
             format!("the name {host} leads nowhere"),
-            "look at the network, and at \
-            `base_url` where it is set",
+            format!("look at the network, and at `{base_url}` where it is set"),
         ),
         Trouble::Connect => (
             format!("nobody answers at {host}"),
-            "look at the network, at `proxy` \
-            where one is needed, and at `base_url` where it is set",
+            format!(
+                "look at the network, at `proxy` where one is needed, and at `{base_url}` where \
+                 it is set"
+            ),
         ),
         Trouble::Tls(why) => (
             format!("{host} cannot be trusted: {why}"),
-            "where an authority of \
-            your own vouches for it, name its certificate with `ca_file`",
+            "where an authority of your own vouches for it, name its certificate with `ca_file`"
+                .into(),
         ),
         Trouble::Broken => (
             format!("the line to {host} broke"),
-            "try again; what was sent may \
-            have been worked on",
+            "try again; what was sent may have been worked on".into(),
         ),
-        Trouble::TooLarge => (
-            format!("{host} sends more than an answer can be"),
-            "look at \
-            `base_url`",
-        ),
+        Trouble::TooLarge => {
+            (format!("{host} sends more than an answer can be"), format!("look at `{base_url}`"))
+        }
     };
     Error::new(provider, Kind::Unavailable, what).hint(hint)
 }

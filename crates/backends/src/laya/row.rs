@@ -3,6 +3,8 @@
 //!
 //! An encoder sees both sides, so nothing of a row serves another question.
 
+use std::ops::Range;
+
 use recinto_judge::{Ask, Form, Question, Shown, State, Unavailable};
 use recinto_tokenizer::Tokenizer;
 use serde_json::Value;
@@ -11,6 +13,7 @@ use super::{
     python::{respelled, text_of},
     setup::Marks,
 };
+use crate::long::Plan;
 
 /// Most tokens of an option, before anything is cut for want of room.
 const OPTION: usize = 48;
@@ -19,6 +22,12 @@ const SPARE: usize = 16;
 const LEAST_HEAD: usize = 8;
 /// The fewest tokens of an option that is cut, its marker among them.
 const LEAST_OPTION: usize = 4;
+/// The fewest tokens of a window that is not cut for want of room, and what is kept free behind it.
+const LEAST_WINDOW: usize = 64;
+const SLACK: usize = 8;
+/// What stands for the options of yes or no where texts are of strangers, by their slots: the words
+/// `false` and `true` sway the answer whatever the state says (NandhaKishorM/laya#156).
+const NEUTRAL: [&str; 2] = ["A", "B"];
 /// What no and yes say where a question does not.
 const NO: &str = "no, the statement does not hold";
 const YES: &str = "yes, the statement holds";
@@ -41,7 +50,8 @@ pub struct Reader {
     pub head: usize,
     /// Where options stand.
     pub layout: Layout,
-    /// Whether marks in a text of the user's are letters like any other, and nothing is cut.
+    /// Whether marks in a text of the user's are letters like any other, yes and no stand under
+    /// letters, and nothing is cut.
     pub guarded: bool,
 }
 
@@ -65,6 +75,22 @@ pub struct Row {
     pub alike: bool,
 }
 
+/// A row as far as its question goes.
+#[derive(Clone)]
+struct Head {
+    form: Form,
+    ids: Vec<u32>,
+    markers: Vec<u32>,
+    /// The option that each token belongs to, from 1.
+    parts: Vec<u32>,
+    /// Where options begin, and how long the longest is.
+    first: usize,
+    longest: usize,
+    /// Tokens of the whole row without its state, if nothing were cut.
+    needed: usize,
+    alike: bool,
+}
+
 impl Row {
     /// The number by which the model knows the form.
     pub(super) fn type_id(&self) -> u32 {
@@ -82,6 +108,7 @@ impl Reader {
         self.row.saturating_sub(2)
     }
 
+    /// The row of a question about a whole state.
     pub(super) fn row(
         &self,
         tokenizer: &Tokenizer,
@@ -89,18 +116,72 @@ impl Reader {
         state: &State,
         shown: &Shown<'_>,
     ) -> Result<Row, Unavailable> {
-        let question = shown.question;
-        let texts = options(question, shown.order).ok_or(Unavailable::NoAnswer)?;
-        let asked = instructions(question).ok_or(Unavailable::NoAnswer)?;
-        let tokens = |text: &str| -> Result<Vec<u32>, Unavailable> {
-            let text = text.replace(&marks.mask_text, " ");
-            let whole = std::slice::from_ref(&(0..text.len())).to_vec();
-            let content = if self.guarded { whole } else { Vec::new() };
-            let read = tokenizer.encode(&text, &content).map_err(|_| Unavailable::Failed)?;
-            Ok(read.iter().map(|token| token.id).collect())
+        let head = self.head(tokenizer, marks, shown)?;
+        let words = self.tokens(tokenizer, marks, &text_of_state(state))?;
+        let room = self.room(&head);
+        let kept = match state.value() {
+            // Of a conversation the end is what counts.
+            Value::Array(_) => words.len().saturating_sub(room)..words.len(),
+            _ => 0..room.min(words.len()),
         };
+        self.join(head, marks, &words, kept)
+    }
+
+    /// The rows of a question about a state in windows, where it does not fit at once; with the
+    /// plan of the windows.
+    ///
+    /// # Errors
+    ///
+    /// A question that does not fit by itself, and a state that needs too many windows.
+    pub(super) fn windows(
+        &self,
+        tokenizer: &Tokenizer,
+        marks: &Marks,
+        state: &State,
+        shown: &Shown<'_>,
+    ) -> Result<(Plan, Vec<Row>), Unavailable> {
+        let head = self.head(tokenizer, marks, shown)?;
+        let words = self.tokens(tokenizer, marks, &text_of_state(state))?;
+        let room = self.room(&head);
+        let usual = self.row.saturating_sub(self.head + SLACK).max(LEAST_WINDOW);
+        let plan = Plan::new(words.len(), usual.min(room)).ok_or(Unavailable::TooLong {
+            tokens: (head.needed + words.len()) as u64,
+            room: self.row as u64,
+        })?;
+        let join = |kept: Range<usize>| {
+            let words = &words[kept];
+            self.join(head.clone(), marks, words, 0..words.len())
+        };
+        let rows = plan.ranges().map(join).collect::<Result<_, _>>()?;
+        Ok((plan, rows))
+    }
+
+    fn tokens(
+        &self,
+        tokenizer: &Tokenizer,
+        marks: &Marks,
+        text: &str,
+    ) -> Result<Vec<u32>, Unavailable> {
+        let text = text.replace(&marks.mask_text, " ");
+        let whole = std::slice::from_ref(&(0..text.len())).to_vec();
+        let content = if self.guarded { whole } else { Vec::new() };
+        let read = tokenizer.encode(&text, &content).map_err(|_| Unavailable::Failed)?;
+        Ok(read.iter().map(|token| token.id).collect())
+    }
+
+    /// Everything before the state.
+    fn head(
+        &self,
+        tokenizer: &Tokenizer,
+        marks: &Marks,
+        shown: &Shown<'_>,
+    ) -> Result<Head, Unavailable> {
+        let question = shown.question;
+        let texts = options(question, shown.order, self.guarded).ok_or(Unavailable::NoAnswer)?;
+        let asked = instructions(question).ok_or(Unavailable::NoAnswer)?;
+        let tokens = |text: &str| self.tokens(tokenizer, marks, text);
         let mut options = Vec::with_capacity(texts.len());
-        // What would stand in the row if nothing were cut: its three marks, and everything else.
+        // What would stand in the row if nothing were cut: its four marks, and everything else.
         let mut needed = 4;
         for text in &texts {
             let mut option = vec![marks.mask];
@@ -129,19 +210,29 @@ impl Reader {
             parts.resize(ids.len(), part);
         }
         ids.push(marks.sep);
-        let mut words = tokens(&text_of_state(state))?;
-        let (all, room) = (words.len(), self.row.saturating_sub(ids.len() + 1));
-        if all > room {
-            match state.value() {
-                // Of a conversation the end is what counts.
-                Value::Array(_) => drop(words.drain(..all - room)),
-                _ => words.truncate(room),
-            }
-        }
-        let kept = words.len();
-        ids.extend(words);
+        let longest = options.iter().map(Vec::len).max().unwrap_or(0);
+        let form = question.form();
+        Ok(Head { form, ids, markers, parts, first, longest, needed, alike })
+    }
+
+    /// Tokens of a state that there is room for behind a head.
+    fn room(&self, head: &Head) -> usize {
+        self.row.saturating_sub(head.ids.len() + 1)
+    }
+
+    /// The row of a head and some tokens of a state.
+    fn join(
+        &self,
+        head: Head,
+        marks: &Marks,
+        words: &[u32],
+        kept: Range<usize>,
+    ) -> Result<Row, Unavailable> {
+        let Head { form, mut ids, mut markers, mut parts, first, longest, needed, alike } = head;
+        let (options, dropped) = (markers.len(), words.len() - kept.len());
+        ids.extend(&words[kept]);
         ids.push(marks.sep);
-        needed += all;
+        let needed = needed + words.len();
         if self.guarded && ids.len() != needed {
             let (tokens, room) = (needed as u64, self.row as u64);
             return Err(Unavailable::TooLong { tokens, room });
@@ -149,22 +240,21 @@ impl Reader {
         ids.truncate(self.row);
         parts.resize(ids.len(), 0);
         markers.retain(|at| (*at as usize) < self.row);
-        if markers.len() < options.len() {
-            let (options, most) = (options.len() as u64, markers.len() as u64);
+        if markers.len() < options {
+            let (options, most) = (options as u64, markers.len() as u64);
             return Err(Unavailable::TooManyOptions { options, most });
         }
-        let longest = options.iter().map(Vec::len).max().unwrap_or(0);
         let places = match self.layout {
             Layout::Sequential => None,
             Layout::Parallel => Some((places(&parts, first, longest), parts)),
         };
         Ok(Row {
-            form: question.form(),
+            form,
             ids,
             markers,
             places,
-            state_tokens: all as u64,
-            dropped: (all - kept) as u64,
+            state_tokens: words.len() as u64,
+            dropped: dropped as u64,
             alike,
         })
     }
@@ -202,7 +292,8 @@ fn instructions(question: &Question) -> Option<String> {
 }
 
 /// The text of each slot's option; none where there are none, or `order` is no permutation of them.
-fn options(question: &Question, order: &[usize]) -> Option<Vec<String>> {
+/// Where `neutral`, yes and no stand under letters unless the question has words of its own.
+fn options(question: &Question, order: &[usize], neutral: bool) -> Option<Vec<String>> {
     let mut seen = vec![false; question.options()];
     for at in order {
         if std::mem::replace(seen.get_mut(*at)?, true) {
@@ -218,6 +309,14 @@ fn options(question: &Question, order: &[usize]) -> Option<Vec<String>> {
         _ => None,
     };
     let option: Box<dyn Fn(usize) -> Option<String>> = match &question.ask {
+        Ask::Whether { words: None, .. } if neutral => {
+            let order = order.to_vec();
+            Box::new(move |at| {
+                let said = text(at).unwrap_or_else(|| [NO, YES][at].into());
+                let slot = order.iter().position(|other| *other == at)?;
+                Some(format!("{}: {said}", NEUTRAL[slot]))
+            })
+        }
         Ask::Whether { words, .. } => {
             let words = words.clone().unwrap_or(["false".into(), "true".into()]);
             Box::new(move |at| {

@@ -9,6 +9,9 @@ pub mod labelled;
 mod lines;
 mod once;
 pub mod reader;
+mod selftest;
+#[cfg(feature = "remote")]
+mod service;
 mod show;
 
 use clap::Subcommand;
@@ -46,6 +49,8 @@ enum Task {
     Calibrate(Box<calibrate::Args>),
     /// Judge records line by line and part them into decided, for a person, unavailable
     Run(Box<batch::Args>),
+    /// Compare a Laya checkpoint with the published answers of its reference
+    Selftest(Box<selftest::Args>),
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
@@ -53,5 +58,6 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         None => once::run(*args.once),
         Some(Task::Calibrate(args)) => calibrate::run(*args),
         Some(Task::Run(args)) => batch::run(*args),
+        Some(Task::Selftest(args)) => selftest::run(*args),
     }
 }

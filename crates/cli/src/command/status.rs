@@ -6,7 +6,7 @@ mod others;
 use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
-use recinto_provider::{BUILD, FILE_NAME, Local, Name, Settings, Shown, Source, lock::InForce};
+use recinto_provider::{BUILD, FILE_NAME, Local, Name, Reader, Settings, Shown, Source, lock::InForce};
 use recinto_store::Store;
 use serde::Serialize;
 
@@ -138,6 +138,9 @@ const ELSEWHERE: [&str; 9] = [
     "base_url", "wire", "api_key_file", "silence", "retries", "proxy", "ca_file", "stream",
     "unsupported",
 ];
+/// Settings that concern a service that reads a judge's questions; shown with one, or where somebody
+/// said them.
+const JUDGE: [&str; 3] = ["judge_service", "judge_base_url", "judge_api_key_file"];
 /// Settings that concern this process.
 const HERE: [&str; 8] =
     ["arch_dir", "threads", "level", "pin", "verify", "kv", "lock", "licenses"];
@@ -160,7 +163,8 @@ impl Chosen {
                 Name::Mock => &[],
                 _ => &HERE,
             };
-            let worth = worth && (set || !other.contains(&key.name));
+            let judges = JUDGE.contains(&key.name) && settings.reader() != Reader::Hosted;
+            let worth = worth && (set || !(other.contains(&key.name) || judges));
             if worth && !LATER.contains(&key.name) {
                 lines.push((key.name, row.line()));
             }
@@ -334,11 +338,13 @@ fn settings_lines(
     for path in &chosen.config_files {
         screen.row(&format!("{:<13} {path}", FILE_NAME))?;
     }
-    let key = others::key_place(settings);
+    let (key, judge) = (others::key_place(settings), others::judge_key_place(settings));
     for (name, source) in &chosen.secrets {
-        let used = match &key {
-            Some(place) if *place == format!("{name} ({source})") => "it is the key that is sent",
-            _ => "nothing here uses it",
+        let place = Some(format!("{name} ({source})"));
+        let used = match () {
+            () if place == key => "it is the key that is sent",
+            () if place == judge => "it is the key that is sent with a judge's questions",
+            () => "nothing here uses it",
         };
         screen.row(&format!("{:<13} {name} is set ({source}); {used}", "secret"))?;
     }

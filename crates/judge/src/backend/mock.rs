@@ -107,7 +107,7 @@ impl Backend for Mock {
         let truncation = Truncation {
             state_tokens: all.len() as u64,
             dropped: dropped as u64,
-            options_alike: false,
+            ..Truncation::default()
         };
         let kept: BTreeSet<String> = all.into_iter().take(self.room).collect();
         let usage = Usage { input_tokens: kept.len() as u64, output_tokens: 0 };

@@ -69,6 +69,9 @@ fn other(key: &Key) -> &'static str {
         "model" => "/año/m.gguf",
         "judge_provider" => "mock",
         "judge_model" => "/año/juez.gguf",
+        "judge_service" => "systemone",
+        "judge_base_url" => "http://localhost:8081",
+        "judge_api_key_file" => "/año/juez.key",
         "arch_dir" => "/archs",
         "threads" => "3",
         "level" => "portable",
@@ -184,6 +187,7 @@ fn values_arrive_with_their_types() {
     assert_eq!(shown("pin"), Some(Pin::default().name()));
     assert_eq!(shown("verify"), Some(Verify::default().name()));
     assert_eq!(shown("judge_provider"), Some(Reader::default().name()));
+    assert_eq!(shown("judge_service"), Some(plain.judge_service()));
     assert_eq!(shown("kv"), Some(KvType::default().name()));
     assert_eq!(shown("provider"), Some(Machine::new().settings().provider().name()));
 }

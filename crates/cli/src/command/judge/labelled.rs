@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use recinto_judge::{Answer, Backend, Judge, Questions, Record, Row, Unavailable};
 
 use super::{judged::likeliest, lines::Lines};
-use crate::{exit::Exit, failure::Failure, interrupt::Interrupt, screen::Screen};
+use crate::{exit::Exit, failure::Failure, interrupt::Interrupt,
+    screen::{self, Screen},
+};
 
 /// Bad lines that are named before the rest is only counted.
 const NAMED: usize = 10;
@@ -90,6 +92,7 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<Labelled, Failure> {
     let (mut lines, mut out) = (Lines::open(data)?, Labelled::default());
+    let own = judge.identity().digest();
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {
         let changed = || Failure::running(format!("{}: line {number} changed", data.display()));
@@ -105,6 +108,10 @@ pub fn read(
         for (((_, answer), logits), place) in found {
             match (answer, logits) {
                 (Ok(answer), Some(logits)) => {
+                    // What is fitted would be bound to a name that no answer has.
+                    if answer.facts().identity != own {
+                        return Err(other_model(answer.facts().model.as_deref()));
+                    }
                     let row = Row::new(answer.form(), logits, place)?;
                     out.rows.push(row.in_group(record.group_number()));
                     let right = likeliest(&answer) == Some(place);
@@ -127,6 +134,16 @@ pub fn read(
         return Err(Failure::running(what));
     }
     Ok(out)
+}
+
+/// A service's answers bear another model's name than the one that is set.
+fn other_model(name: Option<&str>) -> Failure {
+    let name = name.unwrap_or("another one");
+    let what = format!("the service says that {name} answered, and `judge_model` names another");
+    Failure::bound(screen::escaped(&what)).hint(
+        "name that very model: an alias may mean another one tomorrow, and what is fitted holds for \
+         one",
+    )
 }
 
 /// Why the backend failed: a fit on the rest would be about something else.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use recinto_backends::Causal;
+use recinto_backends::{Causal, Long};
 use recinto_engine::SessionOptions;
 use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
@@ -24,12 +24,11 @@ use crate::{
 const LONGEST: u64 = 64 << 20;
 
 /// In which orders options are shown.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Order {
     /// Once, as declared
     Declared,
     /// As declared and reversed, averaged
-    #[default]
     Two,
     /// In all rotations, averaged
     Cyclic,
@@ -45,13 +44,34 @@ impl From<Order> for Orders {
     }
 }
 
+/// What becomes of a state that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum WhenLong {
+    /// There is no answer, and the exit code says so
+    #[default]
+    Refuse,
+    /// It is read in windows that overlap; the one with the largest yes, or the surest one, answers,
+    /// and the answer tells of it. Calibrations and gates are others
+    Windows,
+}
+
+impl From<WhenLong> for Long {
+    fn from(long: WhenLong) -> Long {
+        match long {
+            WhenLong::Refuse => Long::Refuse,
+            WhenLong::Windows => Long::Windows,
+        }
+    }
+}
+
 /// How it is read.
 #[derive(clap::Args, Debug, Default)]
 #[command(next_help_heading = "Reading")]
 pub struct ReaderArgs {
-    /// Orders that the options are shown in; more orders cancel a preference for places
-    #[arg(long, value_enum, default_value_t)]
-    orders: Order,
+    /// Orders that the options are shown in; more orders cancel a preference for places [default:
+    /// two, and declared where a service reads]
+    #[arg(long, value_enum)]
+    orders: Option<Order>,
 
     /// Divide out what the model answered to the inputs before, from the eighth on
     #[arg(long)]
@@ -63,8 +83,12 @@ pub struct ReaderArgs {
 
     /// Laya as its reference runs it: one order, marks in a text act as marks, and a text that is
     /// too long is cut, which the answer tells
-    #[arg(long, conflicts_with_all = ["orders", "prior"])]
+    #[arg(long, conflicts_with_all = ["orders", "prior", "long"])]
     strict: bool,
+
+    /// What becomes of a state that is longer than the model has room for
+    #[arg(long, value_enum, default_value_t)]
+    long: WhenLong,
 
     /// Most positions of state and question together
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -86,6 +110,11 @@ pub struct Who {
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// Where the service is, when one reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    /// `robust`, or `reference` with --strict.
+    mode: &'static str,
     identity: Identity,
     /// Digest of the identity: what calibrations and gates are bound to.
     pub digest: Digest,
@@ -99,7 +128,7 @@ impl Who {
     /// The reader and its model in a few words.
     pub fn title(&self) -> String {
         let model = self.model.as_deref().unwrap_or("no model");
-        format!("{} ({model}), {}", self.provider, self.identity.reading)
+        format!("{} ({model}), {}, {}", self.provider, self.identity.reading, self.mode)
     }
 }
 
@@ -131,7 +160,7 @@ impl ReaderArgs {
             Some(path) => Some(artefact::<Calibration>(path)?),
             None => None,
         };
-        let (mut model, mut warnings) = (None, Vec::new());
+        let (mut model, mut host, mut warnings) = (None, None, Vec::new());
         let backend: Box<dyn Backend> = match settings.reader() {
             Reader::Mock => Box::new(Mock::default()),
             Reader::Gguf => {
@@ -141,7 +170,8 @@ impl ReaderArgs {
                 open::introduce(screen, &local, &local.model().facts());
                 warnings = local.warnings().to_vec();
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
-                Box::new(Causal::new(local.model(), &session, interrupt.stop())?)
+                let causal = Causal::new(local.model(), &session, interrupt.stop())?;
+                Box::new(causal.with_long(self.long.into()))
             }
             Reader::Laya => {
                 settings.judge_model()?;
@@ -154,15 +184,44 @@ impl ReaderArgs {
                 warnings = opened.warnings;
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 let laya = opened.value.stopped_by(interrupt.stop());
-                Box::new(if self.strict { laya } else { laya.guarded() })
+                Box::new(match self.strict {
+                    true => laya,
+                    false => laya.guarded().with_long(self.long.into()),
+                })
             }
+            #[cfg(feature = "remote")]
+            Reader::Hosted => {
+                if self.context.is_some() {
+                    let what = "--context is not for hosted: a service has the room it has";
+                    return Err(Failure::usage(what));
+                }
+                let opened = super::service::open(settings, interrupt.stop())?;
+                opened.warnings.iter().for_each(|warning| screen.note(warning));
+                (host, warnings) = (Some(opened.host), opened.warnings);
+                model = settings.judge_model.as_ref().map(|setting| setting.value.clone());
+                Box::new(opened.backend)
+            }
+            #[cfg(not(feature = "remote"))]
+            Reader::Hosted => return Err(recinto_provider::no_services().into()),
             other => return Err(absent(other)),
         };
         if self.strict && settings.reader() != Reader::Laya {
             return Err(Failure::usage("--strict is for laya: no other reader has a reference"));
         }
+        if self.long == WhenLong::Windows && !matches!(settings.reader(), Reader::Gguf | Reader::Laya) {
+            let what = "--long windows is for models of this process: gguf and laya";
+            return Err(Failure::usage(what));
+        }
         let prior = self.prior.then_some(debias::ALPHA);
-        let orders = if self.strict { Orders::Declared } else { self.orders.into() };
+        let usual = match settings.reader() {
+            // Each order is a request that is paid for.
+            Reader::Hosted => Order::Declared,
+            _ => Order::Two,
+        };
+        let orders = match self.strict {
+            true => Orders::Declared,
+            false => self.orders.unwrap_or(usual).into(),
+        };
         let mode = Mode { orders, prior, ..Mode::default() };
         let mut judge = Judge::new(backend, mode);
         if let (Some(calibration), Some(path)) = (calibration, &self.calibration) {
@@ -172,6 +231,8 @@ impl ReaderArgs {
         let who = Who {
             provider: settings.reader().name(),
             model,
+            host,
+            mode: if self.strict { "reference" } else { "robust" },
             identity: judge.identity(),
             digest: judge.identity().digest(),
             calibration: judge.calibration(),

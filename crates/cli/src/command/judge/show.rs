@@ -1,5 +1,7 @@
 //! Answers for people: a table, and with `-v` every probability.
 
+use recinto_judge::Rule;
+
 use super::judged::{Judged, Judgements};
 use crate::{
     failure::Failure,
@@ -75,6 +77,18 @@ pub fn details(screen: &Screen, found: &Judgements) {
                 rounds.options, rounds.group, rounds.rounds, rounds.asked
             )
         });
-        screen.detail(&format!("  {calibrated}; {orders}{rounds}"));
+        let windows = facts.truncation.windows.map_or(String::new(), |windows| {
+            format!(
+                "; {} windows of {} tokens, {} of them shared, the {} answers",
+                windows.count,
+                windows.size,
+                windows.overlap,
+                match windows.rule {
+                    Rule::LargestYes => "one with the largest yes",
+                    Rule::MostConfident => "surest one",
+                }
+            )
+        });
+        screen.detail(&format!("  {calibrated}; {orders}{rounds}{windows}"));
     }
 }

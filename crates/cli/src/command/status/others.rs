@@ -45,6 +45,19 @@ pub fn key_place(settings: &Settings) -> Option<String> {
     recinto_provider::Elsewhere::key_place(settings)
 }
 
+/// Where the key comes from that would be sent with a judge's questions.
+#[cfg(feature = "remote")]
+pub fn judge_key_place(settings: &Settings) -> Option<String> {
+    let hosted = settings.reader() == recinto_provider::Reader::Hosted;
+    hosted.then(|| recinto_provider::Decisions::key_place(settings)).flatten()
+}
+
+/// As below.
+#[cfg(not(feature = "remote"))]
+pub fn judge_key_place(_: &Settings) -> Option<String> {
+    None
+}
+
 /// No key is sent by a program that sends nothing.
 #[cfg(not(feature = "remote"))]
 pub fn key_place(_: &Settings) -> Option<String> {
