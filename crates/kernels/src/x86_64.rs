@@ -21,6 +21,7 @@ mod avx2_sixteen;
 mod avx2_table;
 mod avx2_ternary;
 mod avx2_twos;
+mod avx2_whole;
 mod avx2_words;
 mod avx512;
 mod avx512_attend;

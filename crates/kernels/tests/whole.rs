@@ -163,6 +163,28 @@ fn alone_and_among_others() {
     }
 }
 
+/// What a window leaves out is not computed; the bits are those of all scores with a mask, which is
+/// how tokens with places of their own are read.
+#[test]
+fn a_window_is_the_whole_with_a_mask() {
+    let (machines, mut random) = (machines(), Random(9));
+    for (name, reach, n) in [
+        ("a short window", Some(3), 100),
+        ("tiles apart", Some(16), 257),
+        ("Laya's window", Some(64), 300),
+        ("a window as long as the text", Some(80), 80),
+    ] {
+        let window = case(name, [4, 2, 16, 16], reach, n);
+        let row: Vec<u32> = (0..n as u32).collect();
+        let masked = Case { places: Some((row, vec![0; n])), ..case(name, window.shape, reach, n) };
+        let inputs = [window.inputs(&mut random)];
+        for (level, machine) in &machines {
+            let [got, want] = [&window, &masked].map(|case| attend(machine, &[case], &inputs));
+            same(&got, &want).unwrap_or_else(|e| panic!("{level}, {name}: {e}"));
+        }
+    }
+}
+
 /// Rows of queries that are left out change no bit of the others.
 #[test]
 fn chosen_rows_are_those_of_all() {

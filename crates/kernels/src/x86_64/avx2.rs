@@ -3,7 +3,7 @@
 use super::wide::widened;
 use super::{
     avx2_attend, avx2_codebook, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256,
-    avx2_quarters, avx2_sixteen, avx2_table, avx2_ternary, avx2_twos, avx2_words,
+    avx2_quarters, avx2_sixteen, avx2_table, avx2_ternary, avx2_twos, avx2_whole, avx2_words,
 };
 use crate::level::Level;
 use crate::table::{Linear, Table};
@@ -65,6 +65,6 @@ pub(super) const TABLE: Table = Table {
     largest,
     soften,
     weigh: avx2_attend::weigh,
-    meet,
-    gather,
+    meet: avx2_whole::meet,
+    gather: avx2_whole::gather,
 };

@@ -6,7 +6,7 @@
 use recinto_quant::DType;
 
 use super::wide::widened;
-use super::{avx2, avx512_attend, avx512_gemm};
+use super::{avx2, avx2_whole, avx512_attend, avx512_gemm};
 use crate::level::Level;
 use crate::table::{Interleaved, Linear, Table};
 
@@ -69,7 +69,7 @@ pub(super) const TABLE: Table = Table {
     largest,
     soften,
     weigh: avx512_attend::weigh,
-    meet,
-    gather,
+    meet: avx2_whole::meet,
+    gather: avx2_whole::gather,
     ..BELOW
 };

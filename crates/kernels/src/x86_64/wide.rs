@@ -25,9 +25,8 @@ pub(super) fn at<'a, const P: usize, T>(all: &[&'a [T]; P], b: usize) -> [&'a T;
 /// Declares the functions that a level takes over from `all` with its own instructions.
 macro_rules! widened {
     ($features:literal) => {
-        use crate::all::{attend, norm, point, quantize, rotate, whole};
+        use crate::all::{attend, norm, point, quantize, rotate};
         use crate::rope::Pairs;
-        use crate::table::{Gather, Meet};
 
         widened! { $features,
             quantize::a32 = quantize_a32(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [i32]);
@@ -56,8 +55,6 @@ macro_rules! widened {
             point::geglu_erf = geglu_erf(x: &mut [f32], y: &[f32]);
             attend::largest = largest(x: &[f32]) -> f32;
             attend::soften = soften(s: &mut [f32], m: f32, from: usize, to: usize) -> f32;
-            whole::meet = meet(a: &Meet<'_>, s: &mut [f32]);
-            whole::gather = gather(a: &Gather<'_>, o: &mut [f32]);
         }
     };
     ($features:literal, $(
