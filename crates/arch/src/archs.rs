@@ -18,10 +18,12 @@ use crate::{
 };
 
 const BUILT_IN: &[(&str, &str)] = &[
+    ("bert", include_str!("../archs/bert.arch")),
     ("bert-checkpoint", include_str!("../archs/bert-checkpoint.arch")),
     ("gemma3", include_str!("../archs/gemma3.arch")),
     ("laya", include_str!("../archs/laya.arch")),
     ("llama", include_str!("../archs/llama.arch")),
+    ("modern-bert", include_str!("../archs/modern-bert.arch")),
     ("qwen2", include_str!("../archs/qwen2.arch")),
     ("qwen3", include_str!("../archs/qwen3.arch")),
 ];

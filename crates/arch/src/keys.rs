@@ -109,7 +109,7 @@ const MATHEMATICS: &[(&str, Neutral)] = &[
 #[rustfmt::skip]
 const APART: &[&str] = &[
     "general.", "tokenizer.", "split.", "quantize.", "clip.", "imatrix.", "GGUF.", "modules.",
-    "pooling.", "sentence.",
+    "pooling.", "sentence.", "recinto.",
 ];
 
 fn fits(pattern: &str, name: &str) -> bool {

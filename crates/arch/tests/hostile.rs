@@ -271,12 +271,14 @@ fn a_folder_adds_and_replaces() {
     let listed: Vec<(&str, bool, bool)> =
         archs.list().map(|l| (l.name, l.replaces_built_in, l.error.is_some())).collect();
     let want = [
+        ("bert", false, false),
         ("bert-checkpoint", false, false),
         ("experts", false, false),
         ("gemma3", false, false),
         ("latin1", false, true),
         ("laya", false, false),
         ("llama", true, false),
+        ("modern-bert", false, false),
         ("qwen2", true, true),
         ("qwen3", false, false),
     ];

@@ -5,11 +5,14 @@ use recinto_judge::calibrate::Published;
 use recinto_weights::{Metadata, Value as Stored};
 use serde_json::Value;
 
-use super::row::{Layout, Reader};
+use super::{
+    llama_cpp,
+    row::{Layout, Reader},
+};
 
 /// Budgets where a configuration says none.
-const ROW: usize = 512;
-const HEAD: usize = 192;
+pub(super) const ROW: usize = 512;
+pub(super) const HEAD: usize = 192;
 
 /// The tokens that the prompt is built with.
 #[derive(Clone, Debug)]
@@ -29,43 +32,69 @@ pub(super) struct Setup {
     pub temperatures: Option<Published>,
 }
 
-/// Whether the model is one of Laya's.
-pub(super) fn is_laya(encoder: &Encoder) -> bool {
-    let stated = encoder.model().file().metadata().str("general.architecture");
-    matches!(stated, Ok(Some("laya")))
+/// How a model of Laya's says what it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// By the files of its checkpoint, or a GGUF file with their keys.
+    Checkpoint,
+    /// By the keys of llama.cpp.
+    LlamaCpp,
 }
 
-fn wrong(what: impl Into<String>) -> Error {
+/// How the model says what it is; none where it is not Laya's.
+fn told(encoder: &Encoder) -> Option<Told> {
+    let metadata = encoder.model().file().metadata();
+    match metadata.str("general.architecture").ok().flatten()? {
+        "laya" => Some(Told::Checkpoint),
+        "modern-bert" => {
+            let kind = metadata.str("modern-bert.decision.type").ok().flatten()?;
+            (kind == "laya").then_some(Told::LlamaCpp)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the model is one of Laya's.
+pub(super) fn is_laya(encoder: &Encoder) -> bool {
+    told(encoder).is_some()
+}
+
+pub(super) fn wrong(what: impl Into<String>) -> Error {
     Error::new(Kind::Open, what)
 }
 
 impl Setup {
     pub fn of(encoder: &Encoder) -> Result<Setup, Error> {
-        if !is_laya(encoder) {
-            let name = &encoder.model().program().name;
-            return Err(wrong(format!("architecture `{name}` is not Laya's"))
-                .hint("a Laya checkpoint has `rl_agent_config.json` in its folder"));
+        match told(encoder) {
+            Some(Told::Checkpoint) => {}
+            Some(Told::LlamaCpp) => return llama_cpp::setup(encoder),
+            None => {
+                let name = &encoder.model().program().name;
+                return Err(wrong(format!("architecture `{name}` is not Laya's"))
+                    .hint("a Laya checkpoint has `rl_agent_config.json` in its folder"));
+            }
         }
         let metadata = encoder.model().file().metadata();
-        let budget = |key: &str, default: usize| -> Result<usize, Error> {
-            let key = format!("laya.config.{key}");
-            let Some(value) = metadata.u64(&key)? else { return Ok(default) };
-            let value = usize::try_from(value).ok().filter(|v| (8..=1 << 20).contains(v));
-            value.ok_or_else(|| wrong(format!("key `{key}` is no budget of tokens")))
-        };
         let layout = match metadata.str("laya.config.option_layout")? {
             None | Some("sequential") => Layout::Sequential,
             Some("parallel") => Layout::Parallel,
             Some(_) => return Err(wrong("key `laya.config.option_layout` is not known here")),
         };
-        let row = budget("max_len", ROW)?;
-        let head = budget("head_max_len", HEAD)?;
+        let row = budget(metadata, "laya.config.max_len", ROW)?;
+        let head = budget(metadata, "laya.config.head_max_len", HEAD)?;
         Ok(Setup {
             marks: Marks::of(encoder, metadata)?,
             reader: Reader { row, head, layout, guarded: false },
             temperatures: temperatures(metadata)?,
         })
     }
+}
+
+/// A number of tokens, where the key is there.
+pub(super) fn budget(metadata: Metadata<'_>, key: &str, default: usize) -> Result<usize, Error> {
+    let Some(value) = metadata.u64(key)? else { return Ok(default) };
+    let value = usize::try_from(value).ok().filter(|v| (8..=1 << 20).contains(v));
+    value.ok_or_else(|| wrong(format!("key `{key}` is no budget of tokens")))
 }
 
 impl Marks {
@@ -90,14 +119,18 @@ impl Marks {
     }
 }
 
-/// The temperatures of the configuration, where it has any.
-fn temperatures(metadata: Metadata<'_>) -> Result<Option<Published>, Error> {
-    const FORMS: &str = "laya.config.temperature";
-    let number = |stored: Stored<'_>| match stored {
+/// A value as JSON has it.
+pub(super) fn number(stored: Stored<'_>) -> Value {
+    match stored {
         Stored::Bool(truth) => Value::Bool(truth),
         Stored::Str(text) => Value::String(text.into()),
         other => other.as_f64().map_or(Value::Null, Value::from),
-    };
+    }
+}
+
+/// The temperatures of the configuration, where it has any.
+fn temperatures(metadata: Metadata<'_>) -> Result<Option<Published>, Error> {
+    const FORMS: &str = "laya.config.temperature";
     let forms = match metadata.get(FORMS) {
         None => return Ok(None),
         Some(Stored::Array(array)) => match array.scalars() {
