@@ -5,6 +5,7 @@
 //! 0.4.15), token for token; `tests/golden/laya` has its answers. Source: that package's
 //! documentation and behaviour.
 
+mod llama_cpp;
 mod python;
 mod row;
 mod setup;
@@ -129,7 +130,8 @@ impl Laya {
 
 impl Backend for Laya {
     fn model(&self) -> Model {
-        Model::Local { digest: self.digest, dtype: "f32".into() }
+        let precision = self.encoder.model().precision();
+        Model::Local { digest: self.digest, dtype: precision.name().into() }
     }
 
     fn reading(&self) -> String {

@@ -39,6 +39,7 @@ commands! {
     Inspect => inspect,
     Tokenize => tokenize,
     Embed => embed,
+    Quantize => quantize,
     Render => render,
     Judge => judge,
     Gate => gate,

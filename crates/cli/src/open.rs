@@ -281,8 +281,13 @@ pub fn introduce_encoder<T>(screen: &Screen, opened: &Opened<T>, encoder: &Encod
     let facts = encoder.facts();
     screen.detail(&format!("licence: {}", licences(&opened.licences)));
     screen.detail(&format!(
-        "{} ({}), {} threads, level {}, opened in {:.0} ms",
-        facts.name, facts.architecture, facts.threads, facts.level, facts.load_ms
+        "{} ({}), precision {}, {} threads, level {}, opened in {:.0} ms",
+        facts.name,
+        facts.architecture,
+        facts.precision.name(),
+        facts.threads,
+        facts.level,
+        facts.load_ms
     ));
     facts.notes.iter().for_each(|note| screen.detail(note));
 }

@@ -64,9 +64,8 @@ impl Temporary {
         Ok(Temporary { file, path })
     }
 
-    /// Becomes `place`, which holds `bytes` then.
-    fn become_file(mut self, place: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+    /// Becomes `place`, which holds then what was written.
+    fn become_file(self, place: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, place)?;
         // The rename itself reaches the disk with its folder; a file system may refuse.
@@ -112,9 +111,22 @@ impl Target {
 
     /// Writes `bytes` beside the place, then renames.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        Temporary::beside(&self.path)
-            .and_then(|next| next.become_file(&self.path, bytes))
-            .map_err(|e| Failure::running(format!("cannot write {}: {e}", self.path.display())))
+        self.write_parts(|file| file.write_all(bytes).map_err(|e| self.refused(&e)))
+    }
+
+    /// The same of a file that is too large to be held in memory: `parts` writes it.
+    pub fn write_parts<T>(
+        &self,
+        parts: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut next = Temporary::beside(&self.path).map_err(|e| self.refused(&e))?;
+        let done = parts(&mut next.file)?;
+        next.become_file(&self.path).map_err(|e| self.refused(&e))?;
+        Ok(done)
+    }
+
+    fn refused(&self, error: &io::Error) -> Failure {
+        Failure::running(format!("cannot write {}: {error}", self.path.display()))
     }
 }
 

@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "ask",
     "chat",
     "decide",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 22] = [
     "inspect",
     "tokenize",
     "embed",
+    "quantize",
     "render",
     "judge",
     "gate",

@@ -26,6 +26,7 @@ use crate::{
     need::{Need, mib_above},
     open::{Beside, OpenOptions, Pin, TemplateSource, Verify},
     order::Interleaved,
+    quantize::Precision,
     session::{Session, SessionOptions, position_bytes},
     templates::Chosen,
     watch::Watch,
@@ -80,6 +81,8 @@ pub struct Facts {
     pub architecture: String,
     /// `built-in`, or the path of the arch file.
     pub architecture_origin: String,
+    /// What matrix products are computed in: `f32` or `int8`.
+    pub precision: Precision,
     /// Storage types with their number of tensors.
     pub dtypes: Vec<(String, usize)>,
     /// Repeated layers.
@@ -388,6 +391,11 @@ impl Model {
         &self.0.need
     }
 
+    /// In what its matrix products are computed.
+    pub fn precision(&self) -> Precision {
+        Precision::of(self.program(), self.file())
+    }
+
     /// What there is to know about the opened model.
     pub fn facts(&self) -> Facts {
         let (file, program) = (self.file(), self.program());
@@ -410,6 +418,7 @@ impl Model {
                 Origin::BuiltIn => "built-in".into(),
                 Origin::File(path) => path.display().to_string(),
             },
+            precision: self.precision(),
             dtypes,
             layers: program.layers,
             context: program.context,

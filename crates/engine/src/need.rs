@@ -1,9 +1,9 @@
 //! The memory that a model and one session will take, known from the header alone, and whether it
 //! is there.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
-use recinto_arch::{Op, Program};
+use recinto_arch::Program;
 use recinto_kernels::KvType;
 use recinto_os::memory::{Memory, memory};
 use recinto_receipt::Held;
@@ -15,6 +15,7 @@ use crate::{
     buffers::Buffers,
     error::{Error, Kind},
     open::{OpenOptions, Pin},
+    quantize,
     session::{context_bytes, kv_word},
 };
 
@@ -162,17 +163,7 @@ pub(crate) fn mib_above(bytes: u64) -> u64 {
 
 /// Bytes of the tensors that a program reads: of each one once, of those that are skipped none.
 fn read(file: &File, program: &Program) -> u64 {
-    let mut tensors = BTreeSet::new();
-    for instruction in &program.instructions {
-        let of = match instruction.op {
-            Op::Embed { table, .. } => [Some(table), None],
-            Op::Norm { weight, bias, .. } => [weight, bias],
-            Op::Linear { weight, bias, .. } => [Some(weight), bias],
-            _ => [None, None],
-        };
-        tensors.extend(of.into_iter().flatten().map(|id| id.0));
-    }
-    let bytes = tensors.into_iter().map(|id| file.tensor(id).info.bytes() as u64);
+    let bytes = quantize::read(program).into_iter().map(|id| file.tensor(id).info.bytes() as u64);
     bytes.fold(0, u64::saturating_add)
 }
 

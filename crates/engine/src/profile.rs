@@ -37,7 +37,7 @@ pub struct Line {
 }
 
 impl Profile {
-    fn new(program: &Program) -> Profile {
+    pub(crate) fn new(program: &Program) -> Profile {
         Profile { spent: vec![Spent::default(); program.instructions.len()] }
     }
 

@@ -150,7 +150,8 @@ impl Bound {
                 return Err(Halt::Stopped);
             }
             let group = self.groups[index];
-            if group > 1 && !checked {
+            let began = buffers.start();
+            if group > 1 && !checked && began.is_none() {
                 self.linear(&instructions[index..index + group], hand.n(), buffers, stop)?;
                 for (at, done) in instructions.iter().enumerate().skip(index).take(group) {
                     see(at, buffers.slot(done.out()).rows());
@@ -210,6 +211,7 @@ impl Bound {
             if checked {
                 self.inspect(instruction, instruction.out(), buffers)?;
             }
+            buffers.end(index, began);
             see(index, buffers.slot(instruction.out()).rows());
             index += 1;
         }

@@ -102,6 +102,16 @@ fn the_real_minilm_agrees_with_numpy() {
     assert!(cosine(0, 1) > cosine(0, 2) && cosine(0, 1) > cosine(1, 2));
 }
 
+/// The memory that is asked for counts every tensor that is read: all three tables of embeddings,
+/// norms, matrices and biases; not the layer above the first token, which is skipped.
+#[test]
+fn memory_that_is_asked_for() {
+    let encoder = open(&OpenOptions::default());
+    let read = encoder.model().file().tensors().iter().filter(|t| !t.name.starts_with("pooler."));
+    let bytes: u64 = read.map(|tensor| tensor.bytes() as u64).sum();
+    assert_eq!(encoder.facts().need.weights, bytes);
+}
+
 /// No bit depends on threads, level, what else is read, or where the weights lie.
 #[test]
 fn same_bits_everywhere() {

@@ -18,6 +18,7 @@ mod safetensors;
 mod shards;
 mod utf8;
 mod value;
+mod write;
 
 pub use error::{Error, Kind};
 pub use file::{File, Format, Metadata, Other, Tensor, TensorInfo};
@@ -25,3 +26,4 @@ pub use pin::Rewrite;
 pub use recinto_os::{Advice, Identity};
 pub use shards::{Shard, siblings};
 pub use value::{Array, Element, Value};
+pub use write::Draft;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use recinto_engine::{Embedding, Encoder, Pooling, Shape, Stop};
+use recinto_engine::{Embedding, Encoder, Pooling, Precision, Shape, Stop};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -94,6 +94,7 @@ struct Row<'a> {
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
+    precision: Precision,
     dimensions: usize,
     pooling: Pooling,
     normalize: bool,
@@ -145,6 +146,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.output.json {
         let body = Body {
             model: &opened.name,
+            precision: encoder.model().precision(),
             dimensions: encoder.width(),
             pooling: shape.pooling,
             normalize: shape.normalize,

@@ -394,6 +394,7 @@ fn model_lines(
                 facts.architecture, facts.architecture_origin, facts.layers, facts.vocabulary
             ),
         ),
+        ("precision", facts.precision.name().into()),
         ("dtypes", dtypes.join(", ")),
         ("tokenizer", facts.tokenizer.clone()),
         ("licence", open::licences(local.licences())),

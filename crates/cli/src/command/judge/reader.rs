@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use recinto_backends::Causal;
-use recinto_engine::SessionOptions;
+use recinto_engine::{Precision, SessionOptions};
 use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
 };
@@ -86,6 +86,9 @@ pub struct Who {
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// In what a model of this process computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     identity: Identity,
     /// Digest of the identity: what calibrations and gates are bound to.
     pub digest: Digest,
@@ -131,7 +134,7 @@ impl ReaderArgs {
             Some(path) => Some(artefact::<Calibration>(path)?),
             None => None,
         };
-        let (mut model, mut warnings) = (None, Vec::new());
+        let (mut model, mut precision, mut warnings) = (None, None, Vec::new());
         let backend: Box<dyn Backend> = match settings.reader() {
             Reader::Mock => Box::new(Mock::default()),
             Reader::Gguf => {
@@ -140,6 +143,7 @@ impl ReaderArgs {
                 let local = self.model.open_for(settings, session.clone())?;
                 open::introduce(screen, &local, &local.model().facts());
                 warnings = local.warnings().to_vec();
+                precision = Some(local.model().precision());
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 Box::new(Causal::new(local.model(), &session, interrupt.stop())?)
             }
@@ -152,6 +156,7 @@ impl ReaderArgs {
                 let opened = self.model.open_laya(settings)?;
                 open::introduce_encoder(screen, &opened, opened.value.encoder());
                 warnings = opened.warnings;
+                precision = Some(opened.value.encoder().model().precision());
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
                 let laya = opened.value.stopped_by(interrupt.stop());
                 Box::new(if self.strict { laya } else { laya.guarded() })
@@ -172,6 +177,7 @@ impl ReaderArgs {
         let who = Who {
             provider: settings.reader().name(),
             model,
+            precision,
             identity: judge.identity(),
             digest: judge.identity().digest(),
             calibration: judge.calibration(),
