@@ -37,6 +37,9 @@ test:
 
 lint:
 	@$(CARGO) fmt --all --check
+	# Cargo does not see the modules that a macro declares.
+	find crates src tests fuzz/targets -name '*.rs' -not -path '*/target/*' -print0 |
+	  xargs -0 rustfmt --edition 2024 --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --workspace --features recinto-cli/otel --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -200,7 +200,7 @@ impl Line {
         match exchange.next(stop, silence) {
             Ok(News::Head(status, headers)) => {
                 Ok(Begun { status, headers, exchange, request_digest })
-            },
+            }
             Ok(News::Failed(trouble)) => Err(failed(trouble)),
             Ok(News::Bytes(_) | News::End) => Err(failed(Trouble::Broken)),
             Err(quiet) => Err(Unbegun::Quiet(quiet)),

@@ -128,8 +128,10 @@ fn new(name: &str, output: Option<&Path>, archs: &Archs) -> Result<Exit, Failure
     };
     write::new_file(path, &text)?;
     let shown = path.display();
-    screen.note(&format!("{shown} is written: `recinto arch check {shown} --model {name}` says what \
-                          does not fit yet"));
+    screen.note(&format!(
+        "{shown} is written: `recinto arch check {shown} --model {name}` says what \
+                          does not fit yet"
+    ));
     Ok(Exit::Done)
 }
 

@@ -264,10 +264,8 @@ fn compare(
             if let Some(r) = engine.ratios.iter().find(|r| r.measure == measure.measure) {
                 let (ratio, min, max) = (r.ratio, r.min, r.max);
                 let text = format!("recinto / {}", engine.name);
-                screen.row(&format!(
-                    "  {text:<21} {ratio:>10.2} {:<9} {min:.2} – {max:.2}",
-                    "×"
-                ))?;
+                screen
+                    .row(&format!("  {text:<21} {ratio:>10.2} {:<9} {min:.2} – {max:.2}", "×"))?;
             }
         }
     }

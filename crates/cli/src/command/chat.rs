@@ -233,14 +233,13 @@ impl Talk {
         let (labels, identity) = (self.labels.clone(), self.identity.clone());
         let turn = Asked { labels, identity, ..Asked::from(request) };
         let (provider, session, stop) = (&self.provider, &mut self.session, interrupt.stop());
-        let reply = self.screen.stream(self.streaming, |sink| {
-            match (provider.local(), session) {
+        let reply =
+            self.screen.stream(self.streaming, |sink| match (provider.local(), session) {
                 (Some(local), Some(session)) => {
                     local.reply(session, &turn, &stop, sink).map(Reply::from)
                 }
                 _ => provider.complete(&turn, &stop, sink),
-            }
-        })?;
+            })?;
         let facts = self.provider.local().map(|local| local.model().facts());
         let mut reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
         self.show(&reply)?;

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use recinto_engine::{Digests, Usage};
 use recinto_provider::{Provider, Task};
-use recinto_tasks::{
-    Decision, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide,
-};
+use recinto_tasks::{Decision, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -194,9 +192,7 @@ fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> 
         mass: decision.mass,
         account: match &decision.reply {
             Some(reply) => Account::Reply(Box::new(Made::of(reply))),
-            None => {
-                Account::Scores { usage: decision.usage, digests: task::digests(provider)? }
-            }
+            None => Account::Scores { usage: decision.usage, digests: task::digests(provider)? },
         },
     })
 }
@@ -265,12 +261,7 @@ mod tests {
             ("lines", "l.txt", "uno\n\n  dos \r\n", Some(plain(&["uno", "dos"]))),
             ("described", "l", "año = de un cobro = fecha\notro", Some(told)),
             ("a list", "l.json", r#"["a=b", "ñ"]"#, Some(plain(&["a=b", "ñ"]))),
-            (
-                "an object",
-                "l.json",
-                r#"{"a": "b"}"#,
-                Some(vec![Label::new("a").described("b")]),
-            ),
+            ("an object", "l.json", r#"{"a": "b"}"#, Some(vec![Label::new("a").described("b")])),
             ("numbers", "l.json", "[1]", None),
             ("a text", "l.json", "\"a\"", None),
             ("no JSON", "l.json", "a\nb", None),

@@ -123,9 +123,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         let found = found.map_err(|error| match (items.len(), part) {
             (_, 0) => Failure::from(error),
             // Places are counted from the first text of all.
-            _ => Failure::from(error).hint(&format!(
-                "counted from text {}", part * TOGETHER + 1
-            )),
+            _ => Failure::from(error).hint(&format!("counted from text {}", part * TOGETHER + 1)),
         })?;
         if args.output.json {
             all.extend(found);

@@ -197,7 +197,8 @@ fn fit(args: Fit) -> Result<Exit, Failure> {
         }
     }
     screen.detail(&format!("digest {}", gate.digest()));
-    failure.map_or(Ok(Exit::Done), |failure| Err(if args.out.json { failure.told() } else { failure }))
+    failure
+        .map_or(Ok(Exit::Done), |failure| Err(if args.out.json { failure.told() } else { failure }))
 }
 
 /// Why a cell has no threshold, and what would help.

@@ -75,7 +75,9 @@ fn unwanted(settings: &Settings) -> Failure {
     let source = settings.lock.as_ref().map_or(&Source::Default, |setting| &setting.source);
     let away = match source {
         Source::Flag(_) => "leave `--no-lock` or `--lock none` out".into(),
-        Source::Environment(name) => format!("unset {name}, or give `--lock FILE`, which goes before it"),
+        Source::Environment(name) => {
+            format!("unset {name}, or give `--lock FILE`, which goes before it")
+        }
         other => format!("take it out of {other}, or give `--lock FILE`, which goes before it"),
     };
     let what = format!("no lock file is wanted: `none` ({source})");
@@ -175,11 +177,7 @@ fn known(lock: &Lock) -> String {
 }
 
 /// What the model called `name` is now, whatever a lock says, and what to know of its files.
-fn opened(
-    args: &Args,
-    settings: &Settings,
-    name: &str,
-) -> Result<(Entry, Vec<String>), Failure> {
+fn opened(args: &Args, settings: &Settings, name: &str) -> Result<(Entry, Vec<String>), Failure> {
     let source = Source::Flag("NAME");
     let mut settings = settings.clone();
     settings.model = Some(Setting { value: name.to_owned(), source: source.clone() });

@@ -236,9 +236,7 @@ impl Row {
     /// The first digits of the one claimed digest; of a model in parts, how many are claimed.
     fn digest(&self) -> String {
         match &self.claimed_digests[..] {
-            [Some(digest)] => {
-                digest.trim_start_matches("sha256:").chars().take(DIGITS).collect()
-            }
+            [Some(digest)] => digest.trim_start_matches("sha256:").chars().take(DIGITS).collect(),
             [_, _, ..] => format!("{} parts", self.claimed_digests.len()),
             _ => "-".into(),
         }

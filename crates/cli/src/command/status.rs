@@ -17,8 +17,8 @@ use crate::{
     envelope::{self, Engine},
     exit::Exit,
     failure::{Failure, Told},
-    interrupt::Interrupt,
     glance::Stated,
+    interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs},
     screen::Screen,
 };
@@ -141,7 +141,14 @@ const LATER: [&str; 2] = ["threads", "level"];
 
 /// Settings that concern services elsewhere; shown with one, or where somebody said them.
 const ELSEWHERE: [&str; 9] = [
-    "base_url", "wire", "api_key_file", "silence", "retries", "proxy", "ca_file", "stream",
+    "base_url",
+    "wire",
+    "api_key_file",
+    "silence",
+    "retries",
+    "proxy",
+    "ca_file",
+    "stream",
     "unsupported",
 ];
 /// Settings that concern a service that reads a judge's questions; shown with one, or where somebody
@@ -165,7 +172,8 @@ impl Chosen {
                 _ => Row::from(shown),
             };
             // A model that is not set is worth a line; what has no default is not.
-            let worth = set || key.default.value().is_some() || matches!(key.name, "model" | "lock");
+            let worth =
+                set || key.default.value().is_some() || matches!(key.name, "model" | "lock");
             let other: &[&str] = match settings.provider() {
                 Name::Local => &ELSEWHERE,
                 Name::Mock => &[],
@@ -260,7 +268,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     let opened = wrong.map_or_else(|| args.model.open_with(&settings), Err);
     let tried = opened.and_then(|local| {
-        let reply = try_out(&local, settings.answer_options(local.options(), |_| false)?, &interrupt)?;
+        let reply =
+            try_out(&local, settings.answer_options(local.options(), |_| false)?, &interrupt)?;
         Ok((local, reply))
     });
     match tried {
@@ -301,7 +310,14 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Err(failure) => {
             if args.output.json {
                 let error = Some(failure.tell());
-                let body = Body { can_answer: Some(false), build: BUILD, settings: &chosen, error, opened: None, asked: None };
+                let body = Body {
+                    can_answer: Some(false),
+                    build: BUILD,
+                    settings: &chosen,
+                    error,
+                    opened: None,
+                    asked: None,
+                };
                 envelope::print(&mut screen, "status", body)?;
             } else if !silent {
                 for name in LATER {

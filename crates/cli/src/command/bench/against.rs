@@ -119,8 +119,7 @@ impl Rounds<'_> {
         })?;
         // What is wrong is said better by the envelope than by a start that failed.
         out.extend(started.transpose()?.into_iter().flatten());
-        let reply =
-            reply.ok_or_else(|| Failure::running(format!("{what} printed no envelope")))?;
+        let reply = reply.ok_or_else(|| Failure::running(format!("{what} printed no envelope")))?;
         out.extend(printed(&reply).filter_map(|(name, row)| Some((name, row["median"].as_f64()?))));
         *envelope = reply;
         Ok(out)
@@ -267,9 +266,12 @@ fn said(what: &str, out: &[u8]) -> Result<Said, Failure> {
         };
         let number = match value {
             Value::Null => None,
-            _ => Some(value.as_f64().filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| {
-                bad(&format!("`{known}` is no number above 0"))
-            })?),
+            _ => Some(
+                value
+                    .as_f64()
+                    .filter(|n| n.is_finite() && *n > 0.0)
+                    .ok_or_else(|| bad(&format!("`{known}` is no number above 0")))?,
+            ),
         };
         said.numbers.push((known, number));
     }
@@ -299,10 +301,8 @@ mod tests {
     fn what_peers_say() {
         let out = "ruido\n{\"name\": \"ñ\", \"decode\": 2, \"load\": null}\n\n";
         let good = said("p", out.as_bytes());
-        let want = Said {
-            name: Some("ñ".into()),
-            numbers: vec![("decode", Some(2.0)), ("load", None)],
-        };
+        let want =
+            Said { name: Some("ñ".into()), numbers: vec![("decode", Some(2.0)), ("load", None)] };
         assert_eq!(good.unwrap(), want);
         let cases: [(&str, &[u8], &str); 7] = [
             ("nothing", b"", "no JSON object"),

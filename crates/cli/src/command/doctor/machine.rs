@@ -174,10 +174,14 @@ pub fn memory(root: &Path, lock_limit: Option<u64>, lock: bool) -> Vec<Check> {
         Some(bytes) => Check::ok(MEMORY, "swap", size(bytes))
             .note("text can get there; `--lock-memory` keeps it, and keys and values, out"),
     });
-    let check = Check::ok(MEMORY, "may be locked", match lock_limit {
-        None => "any amount".into(),
-        Some(bytes) => size(bytes),
-    });
+    let check = Check::ok(
+        MEMORY,
+        "may be locked",
+        match lock_limit {
+            None => "any amount".into(),
+            Some(bytes) => size(bytes),
+        },
+    );
     let hint = format!("{} or more by `ulimit -l`, or LimitMEMLOCK= of a service", size(LOCKED));
     checks.push(match (lock_limit.is_some_and(|bytes| bytes < LOCKED), lock) {
         (true, true) => check.fault(format!("--lock-memory needs {hint}")),

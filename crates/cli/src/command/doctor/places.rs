@@ -80,7 +80,9 @@ fn arch_dir(settings: &Settings) -> Option<Check> {
     let at = format!("{} ({})", setting.value.display(), setting.source);
     let check = Check::ok(SETTINGS, NAME, format!("{at}: {} of use", good.len()));
     Some(match bad.first() {
-        Some(row) => check.note(format!("`recinto arch list` says what is wrong with {}", row.name)),
+        Some(row) => {
+            check.note(format!("`recinto arch list` says what is wrong with {}", row.name))
+        }
         None if good.is_empty() => check.note("a name.arch file there would be one"),
         None => check,
     })

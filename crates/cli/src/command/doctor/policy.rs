@@ -14,7 +14,9 @@ const POLICY: &str = "policy";
 pub fn checks(settings: &Settings, around: &Surroundings) -> Vec<Check> {
     let wall = match policies::wall(settings, around) {
         Ok(wall) => wall,
-        Err(error) => return vec![fault("policies", &error, "nothing may leave until it is right")],
+        Err(error) => {
+            return vec![fault("policies", &error, "nothing may leave until it is right")];
+        }
     };
     let mut out = vec![in_force(&wall)];
     // Where nothing may leave nobody needs a log.
@@ -47,7 +49,9 @@ fn in_force(wall: &Wall) -> Check {
         wall.policies().iter().map(|policy| policy.place().to_string()).collect();
     match (places.is_empty(), wall.leaves().len()) {
         (true, _) => Check::ok(POLICY, "policies", "none, so nothing may leave"),
-        (false, 0) => Check::ok(POLICY, "policies", format!("{}; nothing may leave", places.join("; "))),
+        (false, 0) => {
+            Check::ok(POLICY, "policies", format!("{}; nothing may leave", places.join("; ")))
+        }
         (false, n) => {
             let may = if n == 1 { "1 place" } else { &format!("{n} places") };
             Check::ok(POLICY, "policies", format!("{}; data may go to {may}", places.join("; ")))
@@ -57,12 +61,15 @@ fn in_force(wall: &Wall) -> Check {
 
 /// Whether a line could be written; none is.
 fn log(path: &Path) -> Check {
-    let check = |found: &str| Check::ok(POLICY, "egress log", format!("{}: {found}", path.display()));
+    let check =
+        |found: &str| Check::ok(POLICY, "egress log", format!("{}: {found}", path.display()));
     const REFUSED: &str = "nothing is sent without it: correct it, or name another as `egress_log`";
     match (Facts::of_link(path), path.symlink_metadata()) {
         (Ok(_), Ok(meta)) if meta.is_symlink() => check("it is a link").fault(REFUSED),
         (Ok(_), Ok(meta)) if !meta.is_file() => check("it is no regular file").fault(REFUSED),
-        (Ok(facts), Ok(_)) if !facts.is_mine() => check("it belongs to another user").fault(REFUSED),
+        (Ok(facts), Ok(_)) if !facts.is_mine() => {
+            check("it belongs to another user").fault(REFUSED)
+        }
         (Ok(facts), Ok(_)) if facts.mode & 0o077 != 0 => {
             check(&format!("others may read or write it (mode {:04o})", facts.mode))
                 .fault("`chmod 600`: nothing is sent until then")

@@ -23,8 +23,9 @@ pub fn sandbox(found: &probe::Sandbox) -> Vec<Check> {
     };
     let seccomp = match found.seccomp {
         true => Check::ok(SANDBOX, "seccomp", "system calls can be filtered"),
-        false => Check::ok(SANDBOX, "seccomp", "not here")
-            .note("the kernel needs CONFIG_SECCOMP_FILTER"),
+        false => {
+            Check::ok(SANDBOX, "seccomp", "not here").note("the kernel needs CONFIG_SECCOMP_FILTER")
+        }
     };
     let namespaces = match found.namespaces_refused {
         None => Check::ok(SANDBOX, "user namespaces", "nothing forbids them"),

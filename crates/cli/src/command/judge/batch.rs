@@ -16,12 +16,7 @@ use super::{
     reader::{Opened, ReaderArgs, Who},
 };
 use crate::{
-    envelope,
-    exit::Exit,
-    failure::Failure,
-    interrupt::Interrupt,
-    open::OutputArgs,
-    screen::Screen,
+    envelope, exit::Exit, failure::Failure, interrupt::Interrupt, open::OutputArgs, screen::Screen,
 };
 
 const EXAMPLES: &str = "\
@@ -190,10 +185,7 @@ fn key(
 
 /// What will be the same the next time. A backend that failed may not fail again, so its record is
 /// not written down as done.
-fn lasting(
-    found: Judgements,
-    judge: &Judge<Box<dyn Backend>>,
-) -> Result<Judgements, Failure> {
+fn lasting(found: Judgements, judge: &Judge<Box<dyn Backend>>) -> Result<Judgements, Failure> {
     let failed = |judged: &judged::Judged| {
         let reason = match &judged.outcome {
             Outcome::Unavailable { reason } => reason,

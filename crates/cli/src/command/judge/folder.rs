@@ -146,7 +146,8 @@ impl Folder {
                 _ => Ok(()),
             };
         }
-        let lines = bad.iter().map(|(line, why)| format!("{}\n", json!({"line": line, "why": why})));
+        let lines =
+            bad.iter().map(|(line, why)| format!("{}\n", json!({"line": line, "why": why})));
         Target::new(&path, &[])?.write(lines.collect::<String>().as_bytes())
     }
 }

@@ -107,9 +107,9 @@ pub fn read(
         let changed = || Failure::running(format!("{}: line {number} changed", data.display()));
         let record = record.map_err(|_| changed())?;
         let (asked, places) = labelled(&record, questions).map_err(|_| changed())?;
-        let judgement = judge.judge(&record.state, &asked).map_err(|e| {
-            Failure::from(e).at(&format!("{}: line {number}", data.display()))
-        })?;
+        let judgement = judge
+            .judge(&record.state, &asked)
+            .map_err(|e| Failure::from(e).at(&format!("{}: line {number}", data.display())))?;
         if interrupt.is_set() {
             return Err(Failure::silent(Exit::Interrupted));
         }

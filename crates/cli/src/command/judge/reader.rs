@@ -139,7 +139,8 @@ impl ReaderArgs {
     /// The settings, with the judge's own model as the model.
     pub fn settings(&self) -> Result<Settings, Failure> {
         if self.model.lock_memory {
-            let what = "--lock-memory is not for a judge: states and questions cannot be locked yet";
+            let what =
+                "--lock-memory is not for a judge: states and questions cannot be locked yet";
             return Err(Failure::usage(what).hint("leave it out, or turn the swap off"));
         }
         Ok(self.model.choice(Task::Judge)?.settings.for_judge())
@@ -214,7 +215,9 @@ impl ReaderArgs {
         if self.strict && settings.reader() != Reader::Laya {
             return Err(Failure::usage("--strict is for laya: no other reader has a reference"));
         }
-        if self.long == WhenLong::Windows && !matches!(settings.reader(), Reader::Gguf | Reader::Laya) {
+        if self.long == WhenLong::Windows
+            && !matches!(settings.reader(), Reader::Gguf | Reader::Laya)
+        {
             let what = "--long windows is for models of this process: gguf and laya";
             return Err(Failure::usage(what));
         }
@@ -253,9 +256,10 @@ impl ReaderArgs {
     pub fn gate(path: &Path, judge: &Judge<Box<dyn Backend>>) -> Result<Gate, Failure> {
         let gate: Gate = artefact(path)?;
         let place = path.display().to_string();
-        judge.identity().must_be(gate.identity(), "the gate").map_err(|e| {
-            Failure::from(e).at(&place)
-        })?;
+        judge
+            .identity()
+            .must_be(gate.identity(), "the gate")
+            .map_err(|e| Failure::from(e).at(&place))?;
         if gate.calibration() != judge.calibration() {
             let what = format!("{place}: the gate was fitted with another calibration");
             return Err(Failure::bound(what).hint(match gate.calibration() {
@@ -270,7 +274,8 @@ impl ReaderArgs {
 /// What this build has not.
 fn absent(reader: Reader) -> Failure {
     let what = format!("judge provider `{reader}` is not in this build");
-    Failure::usage(what).hint("known here: gguf (any causal model), laya (its encoder), mock (no model)")
+    Failure::usage(what)
+        .hint("known here: gguf (any causal model), laya (its encoder), mock (no model)")
 }
 
 /// The artefact in a file.

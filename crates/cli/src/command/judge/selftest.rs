@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use recinto_judge::{
-    Backend, Evidence, Form, Question, Questions, Reading, Shown, State, readout,
-};
+use recinto_judge::{Backend, Evidence, Form, Question, Questions, Reading, Shown, State, readout};
 use recinto_provider::{Reader, Settings};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -193,9 +191,10 @@ fn ask(
                 Evidence::Probabilities(_) => None,
             }
         });
-        let difference = got.as_ref().filter(|got| got.len() == wanted.len()).map(|got| {
-            got.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-        });
+        let difference = got
+            .as_ref()
+            .filter(|got| got.len() == wanted.len())
+            .map(|got| got.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max));
         lines.push(Line {
             request: number,
             question: id.to_owned(),
@@ -242,8 +241,7 @@ fn read(path: &Path) -> Result<Vec<Request>, Failure> {
 
 fn request(value: &Value) -> Result<Request, String> {
     let state = State::from_json(&value["state"].to_string()).map_err(|e| e.what().to_owned())?;
-    let questions =
-        Questions::from_wire(&value["questions"]).map_err(|e| e.what().to_owned())?;
+    let questions = Questions::from_wire(&value["questions"]).map_err(|e| e.what().to_owned())?;
     let answers = &value["result"]["answers"];
     let wanted = questions
         .iter()

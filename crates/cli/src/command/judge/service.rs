@@ -34,11 +34,8 @@ pub fn open(settings: &Settings, stop: Stop) -> Result<Opened, Failure> {
         true => service.name.to_owned(),
         false => format!("{} at {host}", service.name),
     };
-    let limits = Limits {
-        options: service.options,
-        questions: service.questions,
-        tokens: service.tokens,
-    };
+    let limits =
+        Limits { options: service.options, questions: service.questions, tokens: service.tokens };
     let door = Box::new(Way { decisions, stop });
     Ok(Opened { backend: Hosted::new(door, wire, &name, &model, limits), host, warnings })
 }

@@ -115,13 +115,18 @@ impl Mapping {
         for row in &self.tasks {
             let Some(name) = &row.mapped else { continue };
             let Name { name, place } = name;
-            out.push(("task", match &row.route {
-                Some(Route { rule: Rule::Task, .. }) => format!("{} by {name} ({place})", row.task),
-                Some(Route { source, .. }) => {
-                    format!("{} not by {name} ({place}): {source} goes before it", row.task)
-                }
-                None => format!("{} by nobody: something is wrong", row.task),
-            }));
+            out.push((
+                "task",
+                match &row.route {
+                    Some(Route { rule: Rule::Task, .. }) => {
+                        format!("{} by {name} ({place})", row.task)
+                    }
+                    Some(Route { source, .. }) => {
+                        format!("{} not by {name} ({place}): {source} goes before it", row.task)
+                    }
+                    None => format!("{} by nobody: something is wrong", row.task),
+                },
+            ));
         }
         out
     }

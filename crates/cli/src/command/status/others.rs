@@ -8,13 +8,7 @@ use recinto_provider::{BUILD, Service, Settings, Turn};
 use serde::Serialize;
 
 use super::{Args, Body, Chosen};
-use crate::{
-    envelope,
-    exit::Exit,
-    failure::Failure,
-    interrupt::Interrupt,
-    screen::Screen,
-};
+use crate::{envelope, exit::Exit, failure::Failure, interrupt::Interrupt, screen::Screen};
 
 /// Fewest tokens that every wire lets a request ask for.
 const FEWEST: usize = 16;

@@ -81,7 +81,8 @@ impl Outside {
             }
         }
         for row in &self.may_leave {
-            let model = row.model.as_ref().map_or(String::new(), |model| format!(", model {model}"));
+            let model =
+                row.model.as_ref().map_or(String::new(), |model| format!(", model {model}"));
             let labels = row.labels.join(", ");
             out.push(("  leaves", format!("{labels} to {} at {}{model}", row.provider, row.host)));
         }
