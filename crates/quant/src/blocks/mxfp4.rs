@@ -20,9 +20,7 @@ pub(crate) fn expand(bytes: &[u8], out: &mut [f32]) {
 /// The exponent that puts the largest value between 4 and 8 (halves of the numbers 8 … 16), then
 /// the nearest number; of two equally near ones the first of the table.
 pub(crate) fn pack(values: &[f32], out: &mut [u8]) {
-    for (block, values) in
-        out.as_chunks_mut::<17>().0.iter_mut().zip(values.as_chunks::<32>().0)
-    {
+    for (block, values) in out.as_chunks_mut::<17>().0.iter_mut().zip(values.as_chunks::<32>().0) {
         let largest = values.iter().fold(0.0f32, |a, v| a.max(v.abs()));
         // The stored exponent of a float counts from 2⁻¹²⁷ too.
         let exponent = ((largest.to_bits() >> 23) as u8).saturating_sub(2);

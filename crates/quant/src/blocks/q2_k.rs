@@ -13,8 +13,7 @@ pub(crate) fn expand(bytes: &[u8], out: &mut [f32]) {
             let (half, group, lane) = (i / 128, i % 128 / 32, i % 32);
             let q = (pairs[half * 32 + lane] >> (group * 2)) & 3;
             let packed = packed[i / 16];
-            let (step, offset) =
-                (scale * f32::from(packed & 15), minimum * f32::from(packed >> 4));
+            let (step, offset) = (scale * f32::from(packed & 15), minimum * f32::from(packed >> 4));
             *value = step * f32::from(q) - offset;
         }
     }

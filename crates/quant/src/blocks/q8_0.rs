@@ -12,9 +12,7 @@ pub(crate) fn expand(bytes: &[u8], out: &mut [f32]) {
 }
 
 pub(crate) fn pack(values: &[f32], out: &mut [u8]) {
-    for (block, values) in
-        out.as_chunks_mut::<34>().0.iter_mut().zip(values.as_chunks::<32>().0)
-    {
+    for (block, values) in out.as_chunks_mut::<34>().0.iter_mut().zip(values.as_chunks::<32>().0) {
         let largest = values.iter().fold(0.0f32, |a, v| a.max(v.abs()));
         let scale = f32_to_f16(largest / 127.0);
         let step = f16_to_f32(scale);
