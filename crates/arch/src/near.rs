@@ -11,6 +11,7 @@ use crate::{
     compile::like,
     keys::{Meaning, meaning},
     parse::{Ast, GivenValue, Input, Part, Step},
+    program::OutputKind,
 };
 
 /// Most names of one kind that a text lists.
@@ -40,15 +41,23 @@ pub struct Nearest<'a> {
 
 impl Archs {
     /// The arch file whose tensors are named most like those of `model`: most names in common among
-    /// all that either has; of those that are alike, the first by name.
+    /// all that either has; of those that are alike, the first by name. A model that does not say
+    /// that its tokens see those after them is held beside arch files that write, where there are
+    /// any.
     ///
     /// # Errors
     /// The model does not say its architecture, or no arch file can be used.
     pub fn nearest(&self, model: &File) -> Result<Nearest<'_>, Error> {
         let stated = architecture(model.metadata())?;
         let there = Tensors::of(model);
-        let names: Vec<&str> =
-            self.list().filter(|row| row.error.is_none()).map(|r| r.name).collect();
+        let causal = model.metadata().bool(&format!("{stated}.attention.causal"));
+        let writes = causal.ok().flatten() != Some(false);
+        let names = self.list().filter(|row| row.error.is_none()).map(|row| row.name);
+        let (writers, readers): (Vec<&str>, Vec<&str>) = names.partition(|name| {
+            self.get(name).is_ok_and(|arch| arch.ast().output.0 == OutputKind::Logits)
+        });
+        let names =
+            if writes && !writers.is_empty() { writers } else { [writers, readers].concat() };
         let mut best: Option<Nearest<'_>> = None;
         for name in names {
             let near = there.beside(self.get(name)?, stated, model);

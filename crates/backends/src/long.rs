@@ -162,7 +162,8 @@ mod tests {
         let rate = Question::rate("¿Cuánto?", ["poco", "mucho"]);
         let plan = Plan::new(30, 20).unwrap();
         // Logits of two windows in their slots, and the window that answers.
-        let cases: [(&str, &Question, [usize; 2], [[f64; 2]; 2], u64); 6] = [
+        type Case<'a> = (&'a str, &'a Question, [usize; 2], [[f64; 2]; 2], u64);
+        let cases: [Case<'_>; 6] = [
             ("the larger yes", &whether, [0, 1], [[0.0, 1.0], [0.0, 2.0]], 1),
             ("however sure a no", &whether, [0, 1], [[9.0, 0.0], [0.0, 0.1]], 1),
             ("yes in the first slot", &whether, [1, 0], [[1.0, 0.0], [0.0, 2.0]], 0),

@@ -150,7 +150,7 @@ mod tests {
         let cases = [
             ("whole", r#"{"text":"¿Qué?","id":7,"data_labels":["phi"],"identity":"ana"}"#, None),
             ("short", r#"{"text":"ñ","id":null}"#, None),
-            ("no JSON", r#"{"text": canary}"#, Some("no JSON, at column 11")),
+            ("no JSON", r#"{"text": canary}"#, Some("no JSON, at column 10")),
             ("a list", r#"["canary"]"#, Some("that is no map")),
             ("unknown", r#"{"text":"a","canary":1}"#, Some("known: text, id, data_labels")),
             ("no text", r#"{"id":"canary"}"#, Some("without a text")),

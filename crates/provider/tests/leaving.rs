@@ -245,7 +245,7 @@ fn the_second_leg_of_a_cascade_is_behind_the_wall_too() {
                 }
                 Next::Ask(second) => second,
             };
-            assert!(may && margin.is_none_or(|margin| !(margin >= BELOW)), "{name}");
+            assert!(may && !margin.is_some_and(|margin| margin >= BELOW), "{name}");
             if stays {
                 assert!(second.local().is_some(), "{name}");
                 continue;

@@ -86,7 +86,7 @@ enum Account<'a> {
     Scores {
         usage: Usage,
         #[serde(skip_serializing_if = "Option::is_none")]
-        digests: Option<Digests>,
+        digests: Option<Box<Digests>>,
     },
 }
 
@@ -192,7 +192,10 @@ fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> 
         mass: decision.mass,
         account: match &decision.reply {
             Some(reply) => Account::Reply(Box::new(Made::of(reply))),
-            None => Account::Scores { usage: decision.usage, digests: task::digests(provider)? },
+            None => Account::Scores {
+                usage: decision.usage,
+                digests: task::digests(provider)?.map(Box::new),
+            },
         },
     })
 }
@@ -212,7 +215,7 @@ fn undecided(ready: &mut Ready, undecided: &Undecided) -> Result<Exit, Failure> 
         method: Method::Score.name(),
         scores: undecided.scores.iter().map(Row::from).collect(),
         mass: Some(undecided.mass),
-        account: Account::Scores { usage: undecided.usage, digests },
+        account: Account::Scores { usage: undecided.usage, digests: digests.map(Box::new) },
     };
     envelope::print(&mut ready.screen, "decide", body)?;
     Err(failure.told())
