@@ -167,7 +167,7 @@ fn both_legs_count_towards_one_budget() {
     let ran = decide(&shell, &[]);
     assert!(ran.code == Some(4) && ran.err.contains("has no price"), "{}", ran.err);
     assert!(service.seen().is_empty());
-    with("tokens = 100000\nseconds = 100");
+    with("tokens = 100000\nseconds = 500");
     let ran = decide(&shell, &[]);
     assert_eq!((ran.code, ran.out()), (Some(0), "pagos\n"), "{}", ran.err);
 }

@@ -26,7 +26,7 @@ use crate::{
 /// Elements of an array that are shown.
 const SHOWN: usize = 4;
 /// Characters of a text that are shown.
-const CHARACTERS: usize = 60;
+const CHARACTERS: usize = 72;
 
 const EXAMPLES: &str = "\
 Examples:

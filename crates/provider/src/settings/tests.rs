@@ -386,7 +386,16 @@ fn faults_of_variables() {
     // What is for tests and scripts is let through.
     Machine::new().variable("RECINTO_TEST_MODELS", "/x").variable("RECINTO_BLESS", "1").settings();
     // A long value may be a key: it is not repeated. Paths, names and lists can be any text.
-    let free = ["model", "profile", "judge_model", "arch_dir", "lock", "licenses", "egress_log"];
+    let free = [
+        "model",
+        "profile",
+        "judge_model",
+        "arch_dir",
+        "lock",
+        "licenses",
+        "egress_log",
+        "trace_file",
+    ];
     for key in KEYS.iter().filter(|key| !free.contains(&key.name)) {
         let secret = "sk-ant-0123456789-canary";
         let text = Machine::new().variable(key.variable, secret).refusal(key.name);
