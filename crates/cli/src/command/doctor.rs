@@ -53,7 +53,11 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let around = Surroundings::now()?;
-    let settings = args.model.settings();
+    // A profile that cannot be chosen is one fault among others: `policy` names it.
+    let settings = args.model.said().map(|said| match said.choose(None) {
+        Ok(choice) => choice.settings,
+        Err(_) => said,
+    });
     let found = settings.as_ref().ok();
     let mut checks = machine::cpu(found);
     checks.extend(machine::threads(&around.root, found));
