@@ -1,6 +1,9 @@
 //! `recinto quantize`: a file of an encoder whose layers compute in bytes.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use recinto_engine::Quantized;
 use serde::Serialize;
@@ -50,8 +53,27 @@ struct Body<'a> {
     quantized: Quantized,
 }
 
+/// A file that takes nothing more after Ctrl-C.
+struct Until<'a> {
+    out: &'a mut dyn Write,
+    interrupt: &'a Interrupt,
+}
+
+impl Write for Until<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.interrupt.is_set() {
+            true => Err(io::Error::other("interrupted")),
+            false => self.out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 pub fn run(mut args: Args) -> Result<Exit, Failure> {
-    Interrupt::at_once()?;
+    let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     if let Some(name) = args.name.take() {
         args.model.settings.set("model", Some(name));
@@ -61,7 +83,13 @@ pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let target = Target::new(&args.out, &open::files_read(&settings, &[]))?;
     let opened = args.model.open_encoder(&settings)?;
     open::introduce_encoder(&screen, &opened, &opened.value);
-    let quantized = target.write_parts(|out| Ok(opened.value.quantize(out)?))?;
+    // Ended in between, what is half written is taken away.
+    let written = target
+        .write_parts(|out| Ok(opened.value.quantize(&mut Until { out, interrupt: &interrupt })?));
+    let quantized = match written {
+        Err(_) if interrupt.is_set() => return Err(Failure::silent(Exit::Interrupted)),
+        written => written?,
+    };
     let path = args.out.display().to_string();
     let Quantized { bytes, matrices, kept, source } = &quantized;
     match args.output.json {
