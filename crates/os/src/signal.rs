@@ -4,7 +4,10 @@ use std::{
     fs::File,
     io::{self, Write},
     os::fd::AsFd,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use signal_hook::{
@@ -49,18 +52,23 @@ pub fn end_when_cut_short(message: &'static str, code: i32) -> io::Result<()> {
     // Rust's runtime looks for stack overflows here, and resets the signal to its default before
     // the action below is called; a second thread on a lost page would then die by the signal.
     signal(SIGBUS, 0);
+    let said = AtomicBool::new(false);
     let end = move || {
+        // Several threads may lose a page at once; the first one speaks, and ends them all.
+        while said.swap(true, Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
         let _ = (&stderr).write_all(message.as_bytes());
         low_level::exit(code);
     };
     // SAFETY: all that the action calls is write and _exit, which POSIX lists as safe in a signal
-    // handler; it neither allocates nor locks, and it does not return.
+    // handler, and an atomic flag; it neither allocates nor locks, and it does not return.
     unsafe { low_level::register(SIGBUS, end) }.map(|_| ())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{process::Command, sync::atomic::Ordering};
+    use std::process::Command;
 
     use rustix::process::{Signal, getpid, kill_process};
 
