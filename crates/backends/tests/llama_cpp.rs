@@ -134,9 +134,15 @@ fn file() -> Builder {
     out
 }
 
+/// Writes a file anew: the one before it may still be mapped, by who computes its digest.
+fn write(path: &Path, bytes: &[u8]) {
+    let _ = fs::remove_file(path);
+    fs::write(path, bytes).unwrap();
+}
+
 fn open(builder: &Builder, dir: &Path) -> Result<Laya, recinto_engine::Error> {
     let path = dir.join("laya.gguf");
-    fs::write(&path, builder.build()).unwrap();
+    write(&path, &builder.build());
     Laya::open(&path, &OpenOptions::default())
 }
 
@@ -177,7 +183,7 @@ fn the_bits_of_the_checkpoint() {
         let mut bytes = Vec::new();
         encoder.quantize(&mut bytes).unwrap();
         let path = dir.path().join("int8.gguf");
-        fs::write(&path, bytes).unwrap();
+        write(&path, &bytes);
         let laya = Laya::open(&path, &OpenOptions::default()).unwrap();
         assert_eq!(laya.encoder().model().precision().name(), "int8");
         answers(&mut laya.with_budgets(256, 96))

@@ -48,7 +48,7 @@ fn files(folder: &Path, out: &mut Vec<PathBuf>) {
 /// Whether `word`, with or without its last letter, stands in `bytes`.
 fn holds(bytes: &[u8], word: &str) -> bool {
     let word = word.trim_end_matches('ñ').as_bytes();
-    bytes.windows(word.len()).any(|window| window == word)
+    recinto_testkit::holds(bytes, word)
 }
 
 fn nothing_is_left(name: &str, shell: &Shell, ran: &Ran, word: &str) {

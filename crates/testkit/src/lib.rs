@@ -34,3 +34,9 @@ pub fn as_ordinary_user(work: impl FnOnce() + Send) {
         }
     });
 }
+
+/// Whether `part`, which is not empty, stands somewhere in `bytes`. Here, because this crate is
+/// optimised where tests are not.
+pub fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
