@@ -71,8 +71,9 @@ def percent(value):
 
 
 def report(args):
-    print("| set | rows | may pass | accuracy | ECE before | after | risk | splits certified | ")
+    print("| set | rows | may pass | accuracy | ECE before | after | risk | splits certified ", end="| ")
     print("coverage | decided | risk held out | splits above risk | coverage possible |")
+    print("|" + "---|" * 13)
     for path in sorted(args.out.glob("*.json")):
         told = json.loads(path.read_text())
         for gate in told["gates"]:
