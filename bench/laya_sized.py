@@ -27,6 +27,8 @@ import time
 
 import numpy as np
 
+from vocabulary import vocabulary
+
 WIDTH, FFN, HEADS, VOCABULARY, OWN_FFN, ACTION, ACTIONS = 1024, 2624, 16, 50_368, 4096, 256, 2
 PIECES = 50_280
 SPECIALS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
@@ -104,31 +106,8 @@ def weights(path, rng, rows):
         np.array(TEMPERATURE, "<f4").tofile(file)
 
 
-def alphabet():
-    """The character that stands for each byte in byte-level BPE files: itself where it can be
-    printed, else the next free one from 256 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = iter(range(256, 512))
-    return [chr(b if b in plain else next(others)) for b in range(256)]
-
-
-def vocabulary(rng):
-    """Pieces and merges: each merge joins two earlier pieces to one that is not there yet."""
-    pieces = alphabet()
-    known, merges = set(pieces), []
-    while len(pieces) < PIECES:
-        # Mostly short ones, as in a real vocabulary.
-        for a, b in (rng.random((PIECES, 2)) ** 2 * len(pieces)).astype(int):
-            piece = pieces[a] + pieces[b]
-            if len(piece) <= 16 and piece not in known and len(pieces) < PIECES:
-                known.add(piece)
-                pieces.append(piece)
-                merges.append([pieces[a], pieces[b]])
-    return pieces, merges
-
-
 def tokenizer(rng):
-    pieces, merges = vocabulary(rng)
+    pieces, merges = vocabulary(rng, PIECES)
     added = [{"id": PIECES + i, "content": text, "single_word": False, "lstrip": text == "[MASK]",
               "rstrip": False, "normalized": False, "special": True}
              for i, text in enumerate(SPECIALS)]

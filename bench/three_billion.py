@@ -27,6 +27,8 @@ import time
 import gguf
 import numpy as np
 
+from vocabulary import vocabulary
+
 DIM, HEADS, KV_HEADS, HEAD, FFN = 2048, 16, 2, 128, 11008
 PIECES, SPECIALS = 151_643, 293
 Q4_K, Q6_K, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q4_K", "Q6_K", "F32"))
@@ -116,27 +118,10 @@ def parts(rng, shape, dtype, std, mean):
         yield make(rng, rows * shape[1] // 256, std)
 
 
-def alphabet():
-    """The character that stands for each byte in byte-level BPE files: itself where it can be
-    printed, else the next free one from 256 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = iter(range(256, 512))
-    return [chr(b if b in plain else next(others)) for b in range(256)]
-
-
-def vocabulary(rng):
-    """Pieces and merges: each merge joins two earlier pieces to one that is not there yet."""
-    pieces = alphabet()
-    known, merges = set(pieces), []
-    while len(pieces) < PIECES:
-        # Mostly short ones, as in a real vocabulary.
-        pairs = (rng.random((PIECES, 2)) ** 2 * len(pieces)).astype(int)
-        for a, b in pairs:
-            piece = pieces[a] + pieces[b]
-            if len(piece) <= 16 and piece not in known and len(pieces) < PIECES:
-                known.add(piece)
-                pieces.append(piece)
-                merges.append(f"{pieces[a]} {pieces[b]}")
+def tokens(rng):
+    """Pieces with the specials behind them, merges, and kinds."""
+    pieces, pairs = vocabulary(rng, PIECES)
+    merges = [f"{a} {b}" for a, b in pairs]
     specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     specials += [f"<|unused_{i}|>" for i in range(SPECIALS - len(specials))]
     kinds = [gguf.TokenType.NORMAL] * PIECES + [gguf.TokenType.CONTROL] * SPECIALS
@@ -154,7 +139,7 @@ def metadata(out, rng, layers):
     out.add_rope_freq_base(1e6)
     out.add_layer_norm_rms_eps(1e-6)
     out.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_K_M)
-    pieces, merges, kinds = vocabulary(rng)
+    pieces, merges, kinds = tokens(rng)
     out.add_tokenizer_model("gpt2")
     out.add_tokenizer_pre("qwen2")
     out.add_token_list(pieces)

@@ -1,6 +1,8 @@
 //! Any bytes as a GGUF file: opened and looked at everywhere, or refused.
 #![no_main]
 
+mod shared;
+
 use libfuzzer_sys::fuzz_target;
 use recinto_weights::{File, Value};
 
@@ -31,16 +33,5 @@ fn walk(file: &File) {
             assert!([strings, scalars].into_iter().flatten().all(|count| count == array.len()));
         }
     }
-    let mut values = Vec::new();
-    for (index, info) in file.tensors().iter().enumerate() {
-        assert_eq!(file.find(&info.name), Some(index));
-        let tensor = file.tensor(index);
-        assert_eq!(tensor.bytes.len(), info.bytes());
-        let row = info.dtype.layout();
-        values.resize(row.values, 0.0);
-        let last = tensor.bytes.len() - row.bytes;
-        for block in [&tensor.bytes[..row.bytes], &tensor.bytes[last..]] {
-            recinto_quant::expand(info.dtype, block, &mut values).unwrap();
-        }
-    }
+    shared::tensors(file);
 }

@@ -2,6 +2,8 @@
 //! model.safetensors. Opened and looked at everywhere, or refused.
 #![no_main]
 
+mod shared;
+
 use std::{fs, path::PathBuf, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
@@ -26,15 +28,5 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn walk(file: &File) {
     assert!(file.metadata().iter().all(|(name, _)| file.metadata().get(name).is_some()));
-    let mut values = Vec::new();
-    for (index, info) in file.tensors().iter().enumerate() {
-        assert_eq!(file.find(&info.name), Some(index));
-        let tensor = file.tensor(index);
-        assert_eq!(tensor.bytes.len(), info.bytes());
-        let row = info.dtype.layout();
-        values.resize(row.values, 0.0);
-        if let Some(block) = tensor.bytes.get(..row.bytes) {
-            recinto_quant::expand(info.dtype, block, &mut values).unwrap();
-        }
-    }
+    shared::tensors(file);
 }

@@ -93,10 +93,8 @@ impl Backend for Hosted {
         shown: &[Shown<'_>],
     ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable> {
         self.trouble = None;
-        let mut out: Vec<Result<Reading, Unavailable>> = Vec::with_capacity(shown.len());
-        let calls = self.limits.calls(state, shown);
-        let mut places = Vec::new();
-        for call in calls {
+        let mut places = Vec::with_capacity(shown.len());
+        for call in self.limits.calls(state, shown) {
             match call {
                 Err((at, why)) => places.push((at, Err(why))),
                 Ok(call) => {
@@ -107,8 +105,7 @@ impl Backend for Hosted {
             }
         }
         places.sort_by_key(|(at, _)| *at);
-        out.extend(places.into_iter().map(|(_, reading)| reading));
-        Ok(out)
+        Ok(places.into_iter().map(|(_, reading)| reading).collect())
     }
 
     fn trouble(&self) -> Option<String> {

@@ -9,7 +9,7 @@ use std::{
 use recinto_backends::Laya;
 use recinto_engine::{Encoder, OpenOptions};
 use recinto_judge::{Backend, Choice, Form, Question, Shown, State};
-use recinto_testkit::gguf::Builder;
+use recinto_testkit::{gguf::Builder, write_anew};
 use recinto_weights::File;
 use serde_json::Value;
 
@@ -134,15 +134,9 @@ fn file() -> Builder {
     out
 }
 
-/// Writes a file anew: the one before it may still be mapped, by who computes its digest.
-fn write(path: &Path, bytes: &[u8]) {
-    let _ = fs::remove_file(path);
-    fs::write(path, bytes).unwrap();
-}
-
 fn open(builder: &Builder, dir: &Path) -> Result<Laya, recinto_engine::Error> {
     let path = dir.join("laya.gguf");
-    write(&path, &builder.build());
+    write_anew(&path, &builder.build());
     Laya::open(&path, &OpenOptions::default())
 }
 
@@ -183,7 +177,7 @@ fn the_bits_of_the_checkpoint() {
         let mut bytes = Vec::new();
         encoder.quantize(&mut bytes).unwrap();
         let path = dir.path().join("int8.gguf");
-        write(&path, &bytes);
+        write_anew(&path, &bytes);
         let laya = Laya::open(&path, &OpenOptions::default()).unwrap();
         assert_eq!(laya.encoder().model().precision().name(), "int8");
         answers(&mut laya.with_budgets(256, 96))

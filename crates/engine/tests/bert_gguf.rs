@@ -7,7 +7,7 @@ use std::{
 };
 
 use recinto_engine::{Encoder, OpenOptions, Pooling, Shape, Stop};
-use recinto_testkit::gguf::Builder;
+use recinto_testkit::{gguf::Builder, write_anew};
 use recinto_weights::File;
 use serde_json::Value;
 
@@ -95,16 +95,10 @@ fn file(folder: &Path) -> Builder {
 const TEXTS: [&str; 4] =
     ["where is my order?", "¿Dónde está mi pedido? ñandú", "a", "not a mark: [SEP] [MASK]"];
 
-/// Writes a file anew: the one before it may still be mapped, by who computes its digest.
-fn write(path: &Path, bytes: &[u8]) {
-    let _ = fs::remove_file(path);
-    fs::write(path, bytes).unwrap();
-}
-
 fn same(folder: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bert.gguf");
-    write(&path, &file(folder).build());
+    write_anew(&path, &file(folder).build());
     let open = |path: &Path| Encoder::open(path, &OpenOptions::default()).unwrap();
     let (gguf, checkpoint) = (open(&path), open(folder));
     assert_eq!(gguf.facts().architecture, "bert");
@@ -125,7 +119,7 @@ fn same(folder: &Path) {
         let Ok(done) = done else { return None };
         assert!(done.matrices > 0);
         let path = dir.path().join("int8.gguf");
-        write(&path, &bytes);
+        write_anew(&path, &bytes);
         Some(open(&path).embed(&TEXTS, shape, false, &Stop::never()).unwrap())
     });
     assert_eq!(a, b);
@@ -166,7 +160,7 @@ fn what_is_no_encoder_is_refused() {
         ("a key nobody reads", |f| f.key("bert.new_trick", 1u32), "new_trick"),
     ];
     for (name, change, says) in cases {
-        write(&path, &change(file(&folder)).build());
+        write_anew(&path, &change(file(&folder)).build());
         let error = Encoder::open(&path, &OpenOptions::default()).err().expect(name).to_string();
         assert!(error.contains(says), "{name}: {error}");
     }

@@ -5,7 +5,7 @@ pub mod gguf;
 pub mod service;
 pub mod stores;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folder with real models, named by `RECINTO_TEST_MODELS`; `None` when it is not set.
 pub fn models() -> Option<PathBuf> {
@@ -39,4 +39,11 @@ pub fn as_ordinary_user(work: impl FnOnce() + Send) {
 /// optimised where tests are not.
 pub fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// Writes a file of a model anew: the one before it may still be mapped, by who computes its
+/// digest.
+pub fn write_anew(path: &Path, bytes: &[u8]) {
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, bytes).expect("a place that can be written");
 }
