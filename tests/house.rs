@@ -241,6 +241,24 @@ fn every_file_says_what_it_is_for() {
     }
 }
 
+#[test]
+fn every_test_file_is_run() {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in crates.filter(|folder| folder.join("tests/all.rs").is_file()) {
+        let manifest = text(folder.join("Cargo.toml"));
+        assert!(manifest.contains("\nautotests = false\n"), "{}: linked twice", folder.display());
+        let all = text(folder.join("tests/all.rs"));
+        for entry in fs::read_dir(folder.join("tests")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let file = path.extension().is_some_and(|e| e == "rs");
+            let said = all.lines().any(|line| line == format!("mod {name};"))
+                || manifest.contains(&format!("path = \"tests/{name}.rs\""));
+            assert!(!file || said, "{} is in neither all.rs nor Cargo.toml", path.display());
+        }
+    }
+}
+
 /// Headings by depth, and whole code blocks, in their order.
 fn outline(page: &str) -> Vec<String> {
     let (mut found, mut block) = (Vec::new(), None::<String>);

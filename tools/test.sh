@@ -43,7 +43,7 @@ status=0
 "$cargo" test --locked --workspace --no-fail-fast -- --show-output 2>&1 | tee "$log" || status=$?
 
 # The feature that no other test has: spans written to a file.
-"$cargo" test --locked --workspace --features recinto-cli/otel --lib --test trace -- otlp spans \
+"$cargo" test --locked --workspace --features recinto-cli/otel --lib --test all -- otlp:: trace:: \
   2>&1 | tee -a "$log" || status=$?
 
 # One answer where there is no network at all: a namespace without interfaces, as an ordinary user.

@@ -71,9 +71,9 @@ def percent(value):
 
 
 def report(args):
-    print("| set | rows | may pass | accuracy | ECE before | after | risk | splits certified ", end="| ")
+    print("| set | rows | may pass | accuracy | ECE before | after | risk | way | splits certified ", end="| ")
     print("coverage | decided | risk held out | splits above risk | coverage possible |")
-    print("|" + "---|" * 13)
+    print("|" + "---|" * 14)
     for path in sorted(args.out.glob("*.json")):
         told = json.loads(path.read_text())
         for gate in told["gates"]:
@@ -85,6 +85,7 @@ def report(args):
                 f"{told['ece_before']:.3f}",
                 f"{told['ece_after']:.3f}",
                 percent(gate["risk"]),
+                gate["way"],
                 f"{gate['certified']} of {told['splits']}",
                 percent(gate["coverage"]),
                 f"{gate['decided']:.0f}",

@@ -1,6 +1,6 @@
 //! Arch texts that mean harm, and arch folders: errors in bounded time, never a panic.
 
-mod common;
+use crate::common;
 
 use std::{fs, time::Instant};
 

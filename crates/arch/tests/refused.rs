@@ -1,6 +1,6 @@
 //! Models that must be refused, with the name of what is wrong.
 
-mod common;
+use crate::common;
 
 use common::{Key, key, tiny};
 use recinto_arch::{Archs, Kind, Options, compile};

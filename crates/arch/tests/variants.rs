@@ -1,6 +1,6 @@
 //! What the shipped files make of the variants that are about.
 
-mod common;
+use crate::common;
 
 use common::{Key, key, tiny, tiny_of};
 use recinto_arch::{Archs, Map, Op, Options, Program, compile};

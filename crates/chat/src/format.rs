@@ -351,36 +351,3 @@ pub(crate) fn percent(pattern: &Text, args: &Value) -> Result<Text, Error> {
     }
     Ok(out.finish())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_as_in_python() {
-        let cases = [
-            (1.0, "1.0"),
-            (0.1, "0.1"),
-            (-0.0, "-0.0"),
-            (1e16, "1e+16"),
-            (123456789012345680.0, "1.2345678901234568e+17"),
-            (9999999999999998.0, "9999999999999998.0"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (1.5e-7, "1.5e-07"),
-            (1e300, "1e+300"),
-        ];
-        for (number, want) in cases {
-            assert_eq!(float(number), want);
-        }
-    }
-
-    #[test]
-    fn printable_as_in_python() {
-        let cases = [('ñ', true), ('\u{301}', true), ('\u{200b}', false), ('\u{a0}', false)];
-        for (c, want) in cases {
-            assert_eq!(is_printable(c), want, "{c:?}");
-        }
-        assert!(!is_printable('\u{f0041}') && is_printable('😊') && !is_printable('\u{7f}'));
-    }
-}

@@ -235,25 +235,3 @@ fn cut_pipe(pipe: &mut Pipe, found: &mut bool) -> bool {
     }
     pipe.commands.iter().all(|command| !command.0.is_empty())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_answer_s_place_ends_an_older_template() {
-        let cases = [
-            ("{{ .Prompt }}", "p"),
-            ("<{{ .Prompt }}>{{ .Response }}</s>", "<p>"),
-            ("{{ if .Response }}R{{ end }}{{ .Prompt }}{{ .Response }}x", "p"),
-            ("{{ .Prompt }}{{ with .System }}{{ $.Response }}{{ end }}x", "px"),
-        ];
-        for (source, want) in cases {
-            let program = Program::new(source).unwrap();
-            let messages = [Message::new(Role::User, "p")];
-            let date = Moment::day(2026, 1, 2);
-            let (text, _) = program.render(&messages, &RenderOptions::new(), date).unwrap();
-            assert_eq!(text, want, "{source}");
-        }
-    }
-}

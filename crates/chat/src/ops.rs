@@ -169,24 +169,3 @@ pub(crate) fn contains(haystack: &Value, needle: &Value) -> Result<bool, Error> 
         ))),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_divide_as_in_python() {
-        // (x, y, x // y, x % y)
-        let cases =
-            [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -3, -2, 0)];
-        for (x, y, quotient, remainder) in cases {
-            let (a, b) = (Value::Int(x), Value::Int(y));
-            let floor = arithmetic(Binary::FloorDiv, &a, &b).unwrap();
-            let rest = arithmetic(Binary::Rem, &a, &b).unwrap();
-            assert_eq!(floor.as_int(), Some(quotient), "{x} // {y}");
-            assert_eq!(rest.as_int(), Some(remainder), "{x} % {y}");
-        }
-        assert!(arithmetic(Binary::Rem, &Value::Int(1), &Value::Int(0)).is_err());
-        assert!(arithmetic(Binary::Pow, &Value::Int(10), &Value::Int(99)).is_err());
-    }
-}

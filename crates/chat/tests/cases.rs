@@ -1,6 +1,6 @@
 //! Public reports about chat templates (TPL of `docs/cases.md`), and what a content may never do.
 
-mod common;
+use crate::common;
 
 use common::{conversations, own};
 use recinto_chat::{Kind, Message, Moment, RenderOptions, Role, Template};

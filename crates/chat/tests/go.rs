@@ -1,6 +1,6 @@
 //! Go templates give what Ollama's own packages give, and their marks are exact.
 
-mod common;
+use crate::common;
 
 use std::ops::Range;
 use std::path::PathBuf;

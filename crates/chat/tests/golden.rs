@@ -1,6 +1,6 @@
 //! Renderings equal Jinja2's byte for byte, and their marks are exact.
 
-mod common;
+use crate::common;
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Templates and contents that mean harm: an error in bounded time and memory, or a correct
 //! rendering; never a panic, an abort or a hang.
 
-mod common;
+use crate::common;
 
 use std::time::{Duration, Instant};
 

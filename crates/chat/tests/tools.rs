@@ -1,6 +1,6 @@
 //! Calls of tools in answers: one row an answer, for each form that templates teach.
 
-mod common;
+use crate::common;
 
 use common::{conversations, models, source};
 use recinto_chat::{Answer, CallFormat, Kind, Part, Template};

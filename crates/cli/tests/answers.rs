@@ -1,7 +1,7 @@
 //! Answers of tiny seeded models, whose words mean nothing: what is printed, where, and how a
 //! command ends.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, process::Stdio, thread, time::Duration};
 

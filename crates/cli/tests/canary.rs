@@ -1,7 +1,7 @@
 //! Nothing of the prompt stays behind: a random word goes in everywhere, every failure that can
 //! be reached is forced, and the word is looked for in all that is left.
 
-mod shell;
+use crate::shell;
 
 use std::{
     collections::hash_map::RandomState,

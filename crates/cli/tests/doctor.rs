@@ -1,6 +1,6 @@
 //! `recinto doctor`: what it says of this machine, and that it leaves no trace.
 
-mod shell;
+use crate::shell;
 
 use std::{
     fs,

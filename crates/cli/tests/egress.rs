@@ -1,6 +1,6 @@
 //! What `status`, `doctor`, `init` and `egress report` say of policies and of the log of sends.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

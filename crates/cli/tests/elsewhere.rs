@@ -1,7 +1,6 @@
 //! Commands with a service elsewhere, which is one on loopback here.
-#![cfg(feature = "remote")]
 
-mod shell;
+use crate::shell;
 
 use recinto_testkit::service::{Act, Service, recording};
 use serde_json::{Value, json};

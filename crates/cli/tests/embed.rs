@@ -1,6 +1,6 @@
 //! `recinto embed`: what goes in, what comes out, and how it ends.
 
-mod shell;
+use crate::shell;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! How answers end, and what is said about it. The tiny models' own words mean nothing, so the
 //! words are forced, by a bias on their ids.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, path::Path};
 

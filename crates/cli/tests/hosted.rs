@@ -1,8 +1,7 @@
 //! `recinto judge` with a service, which is one on loopback here: the published example, variants of
 //! the wire, what is missing, and what may not leave.
-#![cfg(feature = "remote")]
 
-mod shell;
+use crate::shell;
 
 use recinto_testkit::service::{Act, Service};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What a hostile or hurried caller does: targets that are no files, signals at bad moments,
 //! files that shrink, names that forge lines.
 
-mod shell;
+use crate::shell;
 
 use std::{
     fs,

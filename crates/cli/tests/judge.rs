@@ -1,6 +1,6 @@
 //! `recinto judge` and `recinto gate`: answers, exit codes, artefacts, batches.
 
-mod shell;
+use crate::shell;
 
 use std::{
     fs,

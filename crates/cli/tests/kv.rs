@@ -1,6 +1,6 @@
 //! How keys and values are stored is a setting: of answers, conversations, measures and profiles.
 
-mod shell;
+use crate::shell;
 
 use std::fs;
 

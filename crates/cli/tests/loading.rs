@@ -3,7 +3,7 @@
 #[path = "../../engine/tests/common/remake.rs"]
 #[allow(dead_code)]
 mod remake;
-mod shell;
+use crate::shell;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

@@ -1,6 +1,6 @@
 //! The lock file, files that others may change, and files that change, as a shell sees them.
 
-mod shell;
+use crate::shell;
 
 use std::{
     fs,

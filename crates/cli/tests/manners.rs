@@ -1,6 +1,6 @@
 //! Help, exit codes and usage errors: what a person meets before any model is opened.
 
-mod shell;
+use crate::shell;
 
 use shell::Shell;
 

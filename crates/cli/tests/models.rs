@@ -1,6 +1,6 @@
 //! Models of stores, as a shell sees them: the list, names in commands, licences.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, path::PathBuf, time::Instant};
 

@@ -1,6 +1,6 @@
 //! No command that answers makes a socket: watched system call by system call.
 
-mod shell;
+use crate::shell;
 
 use recinto_testkit::stores::Repository;
 use shell::Shell;

@@ -1,8 +1,7 @@
 //! Who answers by the operator's profiles, tasks and cascades: what is followed, what goes before
 //! it, and that no way around it lets a forbidden request leave.
-#![cfg(feature = "remote")]
 
-mod shell;
+use crate::shell;
 
 use std::{fs, path::Path};
 

@@ -1,6 +1,6 @@
 //! `recinto quantize`: a judge's checkpoint as one file in bytes, and what reads it afterwards.
 
-mod shell;
+use crate::shell;
 
 use std::path::Path;
 

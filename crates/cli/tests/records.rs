@@ -1,7 +1,7 @@
 //! Tasks over records: a line for each, in order, whatever some of them are; and whose budget each
 //! counts towards.
 
-mod shell;
+use crate::shell;
 
 use serde_json::Value;
 use shell::{Ran, Shell};

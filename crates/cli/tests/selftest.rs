@@ -1,7 +1,7 @@
 //! `recinto judge selftest` on the tiny checkpoint: it passes with the answers of that checkpoint,
 //! and differs from those of a real one.
 
-mod shell;
+use crate::shell;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Where settings come from, and which `.env` files are believed.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

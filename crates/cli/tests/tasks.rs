@@ -1,6 +1,6 @@
 //! `decide`, `extract`, `complete`, `score` on tiny models: what is printed, and how they end.
 
-mod shell;
+use crate::shell;
 
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! The setting `trace_file`: spans in a file where the program was built for it, an error else.
 
-mod shell;
+use crate::shell;
 
 use shell::Shell;
 

@@ -2,7 +2,7 @@
 //! the most likely one at every place. How the goldens are made: tools/goldens/{perplexity,
 //! agreement}.py; what the limits mean: tests/golden/README.md.
 
-mod goldens;
+use crate::goldens;
 
 use goldens::{best, folder, ids, log_sum_exp, number, numbers, real, record, session, within};
 use recinto_engine::{Model, Request, Stop, Want};

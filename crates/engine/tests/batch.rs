@@ -1,6 +1,6 @@
 //! Many sequences in one step: the bits of each alone, whatever else is in it.
 
-mod common;
+use crate::common;
 
 use std::sync::{Arc, atomic::AtomicBool};
 

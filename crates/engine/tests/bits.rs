@@ -4,7 +4,7 @@
 //! `tests/golden/bits.json`. `RECINTO_BLESS=1` writes that file again, but never another hash
 //! under the same `NUMERICS`.
 
-mod goldens;
+use crate::goldens;
 
 use std::{
     collections::BTreeMap,

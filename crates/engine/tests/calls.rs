@@ -1,6 +1,6 @@
 //! Calls of tools in replies: found by the template's form, apart from the text.
 
-mod common;
+use crate::common;
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
 //! Replies under a constraint: masks, forced tokens, thought before the answer, and its budget.
 
-mod common;
+use crate::common;
 
 use common::{open, sink};
 use recinto_engine::{

@@ -1,7 +1,7 @@
 //! Going on after a fork, a mark, a truncation: the bits of a session that read the same ids
 //! from the start.
 
-mod common;
+use crate::common;
 
 use common::{ARCHITECTURES, bits, ids, last, machines, open, session, sink};
 use recinto_engine::{Kind, KvType, Model, Request, SessionOptions, Stop, Want};

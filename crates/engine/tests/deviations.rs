@@ -1,7 +1,7 @@
 //! Files that leave keys out, spell them otherwise or carry more than the text model needs, as the
 //! Ollama store has them: each answers as a file that states everything, and says what is assumed.
 
-mod common;
+use crate::common;
 
 use std::fs;
 

@@ -2,7 +2,7 @@
 //!
 //! What the files are, how they were made and what the tolerances mean: tests/golden/README.md.
 
-mod goldens;
+use crate::goldens;
 
 use std::{path::PathBuf, process::Command};
 

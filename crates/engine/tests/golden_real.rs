@@ -3,7 +3,7 @@
 //! The files are taken from the folder in `RECINTO_TEST_MODELS`; without it each is named as
 //! skipped. What is stored and what the tolerances mean: tests/golden/README.md.
 
-mod goldens;
+use crate::goldens;
 
 use goldens::{
     best, completion, folder, greedy, ids, log_sum_exp, number, numbers, real, record, same_ids,

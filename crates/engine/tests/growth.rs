@@ -1,6 +1,6 @@
 //! Memory does not grow from request to request. A process of its own: neighbours would count.
 
-mod common;
+use crate::common;
 
 use common::{open, sink};
 use recinto_engine::{Finish, Request, Stop};

@@ -1,6 +1,6 @@
 //! Opening: pinned copies, and digests that are known from an earlier run.
 
-mod common;
+use crate::common;
 
 use std::{
     fs,

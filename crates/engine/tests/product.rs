@@ -1,7 +1,7 @@
 //! The product of everything that may not change a bit: level, threads, chunks, company in a step,
 //! fused or not, mapped or pinned; on a tiny model of each shipped architecture and on a real file.
 
-mod goldens;
+use crate::goldens;
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Profiles and costs: every line is timed as often as it ran, the bits stay what they are, and
 //! the counted work is that of the file.
 
-mod common;
-mod goldens;
+use crate::common;
+use crate::goldens;
 
 use common::bits;
 use goldens::{open, session};

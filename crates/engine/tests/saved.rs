@@ -1,6 +1,6 @@
 //! Saved sessions: gone on with exactly, and refused when they are not this model's.
 
-mod common;
+use crate::common;
 
 use std::io::{self, Read, Write};
 

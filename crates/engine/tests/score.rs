@@ -1,6 +1,6 @@
 //! Scores of labels: sums of token probabilities, whatever the order of the labels.
 
-mod common;
+use crate::common;
 
 use std::sync::{Arc, atomic::AtomicBool};
 

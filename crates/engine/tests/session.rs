@@ -1,6 +1,6 @@
 //! Sessions: positions, chunks, threads, limits, cancelling, damaged weights.
 
-mod common;
+use crate::common;
 
 use std::{
     ops::ControlFlow,

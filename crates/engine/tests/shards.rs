@@ -1,6 +1,6 @@
 //! Models in several files: the same bits, and a digest for each file.
 
-mod common;
+use crate::common;
 
 use std::{fs, io::Write, path::PathBuf, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Options on thinking that a model cannot follow are said, with the reason.
 
-mod common;
+use crate::common;
 
 use recinto_engine::{Model, OpenOptions, Request, Stop, StoreTemplate};
 

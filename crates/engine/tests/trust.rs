@@ -1,6 +1,6 @@
 //! What a model is by its digests, before anything comes out of it; and files that change.
 
-mod common;
+use crate::common;
 
 use std::{
     fs,

@@ -1,7 +1,7 @@
 //! Walks at random through all that sessions can do: wherever one stands, it goes on with the bits
 //! of a session that was fed the same ids from the start.
 
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Metrics and fits against the values of netcal, scikit-learn, MAPIE, scipy and Laya's runtime.
 
-mod common;
+use crate::common;
 
 use common::{golden, near, number, rows, scored, trials};
 use proptest::prelude::*;

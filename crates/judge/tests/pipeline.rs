@@ -1,7 +1,5 @@
 //! From a question to an outcome through the mock: orders, prior, calibration, artefacts, gate.
 
-mod common;
-
 use proptest::prelude::*;
 use recinto_judge::{
     Abilities, Answer, Artefact, Backend, Bucket, Calibration, Choice, Evidence, Facts, Form,

@@ -1,7 +1,7 @@
 //! What the gate promises, tried on many labelled sets of a world whose truth is known: the risk is
 //! kept, coverage is worth having, and what cannot be certified is refused.
 
-mod common;
+use crate::common;
 
 use common::world;
 use recinto_judge::{

@@ -1,6 +1,6 @@
 //! The report: figures, a page that fetches nothing, a picture that is one.
 
-mod common;
+use crate::common;
 
 use common::{near, rows, scored};
 use recinto_judge::{

@@ -1,6 +1,6 @@
 //! Tails, bounds and quantiles against scipy; laws that they keep everywhere.
 
-mod common;
+use crate::common;
 
 use common::{golden, near};
 use proptest::prelude::*;

@@ -259,14 +259,6 @@ mod tests {
     use super::*;
     use crate::level::every_type;
 
-    /// A level that is wrong is left out everywhere else, so that no other test would notice.
-    #[test]
-    fn every_level_of_this_cpu_agrees() {
-        for table in Level::all().filter_map(Table::at) {
-            assert!(agrees(table, &every_type()), "{}", table.level.name());
-        }
-    }
-
     #[test]
     fn a_level_that_is_wrong_is_not_chosen() {
         fn wrong_dot(rows: &[u8], stride: usize, _: &Acts<'_>, out: &mut [f32]) {

@@ -49,9 +49,9 @@ impl Level {
     pub fn features(self) -> Option<Vec<(&'static str, bool)>> {
         match self {
             Level::Portable => Some(Vec::new()),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(test)))]
             _ => Some(crate::x86_64::features(self)),
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(any(not(target_arch = "x86_64"), test))]
             _ => None,
         }
     }

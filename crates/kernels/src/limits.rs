@@ -268,23 +268,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_level_of_this_cpu_has_a_rate() {
-        for kernels in Kernels::available() {
-            for threads in [0, 1, 2] {
-                let rate = int8_rate(kernels, threads, Duration::from_millis(5));
-                assert!(rate > 1e8 && rate < 1e14, "{kernels:?}, {threads} threads: {rate}");
-            }
-        }
-        let rate = |level| {
-            let rate = |k| int8_rate(k, 1, Duration::from_millis(20));
-            Kernels::at(level).map(rate)
-        };
-        if let (Some(slow), Some(fast)) = (rate(Level::Portable), rate(Level::Avx2)) {
-            assert!(fast > slow, "{slow} {fast}");
-        }
-    }
-
-    #[test]
     fn reading_has_a_rate() {
         for len in [0, 1, 63, 64, 100_000, 1 << 20] {
             let bytes = vec![7u8; len];

@@ -1,6 +1,6 @@
 //! Attention against a naive one in f64, and bit for bit between levels, threads and chunks.
 
-mod common;
+use crate::common;
 
 use common::{Random, machines, same};
 use recinto_kernels::{Attend, Kernels, Kv, KvType, Level, Machine, Sequence, Stop};

@@ -1,7 +1,7 @@
 //! Matrix products of every storage type: against the oracle of `recinto-quant`, and bit for bit
 //! between levels, numbers of threads and splits of the positions.
 
-mod common;
+use crate::common;
 
 use common::{Random, TYPES, is_scale, machines, same, weights};
 use recinto_kernels::{

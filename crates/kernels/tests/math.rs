@@ -1,6 +1,6 @@
 //! Elementary functions: close to the library's, and exact where it matters.
 
-mod common;
+use crate::common;
 
 use common::Random;
 use recinto_kernels::math;

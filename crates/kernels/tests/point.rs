@@ -1,6 +1,6 @@
 //! Everything that is neither a product nor attention: against f64, and bit for bit.
 
-mod common;
+use crate::common;
 
 use common::{Random, machines, same};
 use recinto_kernels::{

@@ -1,7 +1,7 @@
 //! Attention over whole texts: against f64, bit for bit on every level and number of threads, and
 //! the same for a text alone and among others.
 
-mod common;
+use crate::common;
 
 use common::{Random, machines, same};
 use recinto_kernels::{Kernels, Level, Machine, Places, Stop, Text};

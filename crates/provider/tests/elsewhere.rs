@@ -1,8 +1,7 @@
 //! Services elsewhere as providers: whose key goes where, answers held to their shapes, errors of
 //! the kinds that every provider has. The service is one on loopback.
-#![cfg(feature = "remote")]
 
-mod kept;
+use crate::kept;
 
 use std::{fs, ops::ControlFlow, path::PathBuf};
 

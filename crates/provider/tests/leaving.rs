@@ -1,7 +1,6 @@
 //! Ten thousand requests with labels of chance, under policies of chance, against services on
 //! loopback: what they received is what an independent model of the policies allows, tries, streams,
 //! tools and shapes included. The same for the second legs of cascades, whatever their margins.
-#![cfg(feature = "remote")]
 
 use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
 

@@ -1,7 +1,7 @@
 //! Typed questions to a service on loopback: every status, every envelope, tries, and bodies that
 //! come slowly, broken or without end. No error holds a word of what was sent, or of the key.
 
-mod common;
+use crate::common;
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Everything that can go wrong on the line is an error of its kind, and none holds a word of what
 //! was sent, of the key, or of the vendor's sentences.
 
-mod common;
+use crate::common;
 
 use std::{
     ops::ControlFlow,

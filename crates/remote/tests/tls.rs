@@ -1,6 +1,6 @@
 //! TLS with certificates made here: who is trusted, who is not, and what is said of it.
 
-mod common;
+use crate::common;
 
 use std::{
     io::{Read, Write},

@@ -1,6 +1,6 @@
 //! What is sent on each wire, and what is read of recorded answers, in pieces of any size.
 
-mod common;
+use crate::common;
 
 use std::{ops::ControlFlow, path::Path};
 

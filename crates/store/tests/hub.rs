@@ -1,6 +1,6 @@
 //! Names of the Hugging Face cache, on trees made here.
 
-mod common;
+use crate::common;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 

@@ -4,7 +4,7 @@
 //! Services are recordings on loopback; `local` is a tiny model, and the real ones of
 //! `RECINTO_TEST_MODELS`.
 
-mod conform;
+use crate::conform;
 
 use std::{collections::BTreeMap, path::Path, time::Instant};
 

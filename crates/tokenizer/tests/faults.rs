@@ -1,6 +1,6 @@
 //! Vocabularies that contradict themselves are refused with a typed error.
 
-mod common;
+use crate::common;
 
 use common::{byte_level, scored, try_build};
 use recinto_testkit::gguf::{Builder, Value};

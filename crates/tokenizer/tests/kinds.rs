@@ -1,6 +1,6 @@
 //! Small vocabularies of every kind against the ids another engine gives for them.
 
-mod common;
+use crate::common;
 
 use common::{build, try_build};
 use recinto_testkit::gguf::{Builder, Value};

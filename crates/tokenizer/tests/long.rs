@@ -1,6 +1,6 @@
 //! A million characters of one kind: linear time and little stack, whatever the text is.
 
-mod common;
+use crate::common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

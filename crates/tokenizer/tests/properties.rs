@@ -1,6 +1,6 @@
 //! What must hold for any text.
 
-mod common;
+use crate::common;
 
 use std::sync::LazyLock;
 

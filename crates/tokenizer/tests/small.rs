@@ -1,6 +1,6 @@
 //! Rules of tokenizers on vocabularies small enough to see.
 
-mod common;
+use crate::common;
 
 use common::{CONTROL, NORMAL, UNKNOWN, UNUSED, USER, build, byte_level, named, pieces, scored};
 use recinto_testkit::gguf::Builder;

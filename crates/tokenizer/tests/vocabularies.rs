@@ -1,6 +1,6 @@
 //! Published vocabularies against the ids the reference gives for them.
 
-mod common;
+use crate::common;
 
 use std::path::{Path, PathBuf};
 

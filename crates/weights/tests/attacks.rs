@@ -1,7 +1,7 @@
 //! Every lie a header can tell. Cases named GGUF-xx are those of
 //! `docs/cases.md`.
 
-mod raw;
+use crate::raw;
 
 use proptest::prelude::*;
 use raw::{ARRAY, BOOL, F32, I32, Raw, STR, U8, U32, U64, valid};

@@ -1,6 +1,6 @@
 //! Files on a disk: what is refused before a byte is read, and the real models.
 
-mod raw;
+use crate::raw;
 
 use std::{os::unix::fs::PermissionsExt, path::PathBuf, time::Instant};
 

@@ -1,6 +1,6 @@
 //! Pinned copies: the file's bytes are seen once and whole, and only what was asked is rewritten.
 
-mod raw;
+use crate::raw;
 
 use std::{num::NonZeroUsize, ops::ControlFlow, path::Path};
 

@@ -1,0 +1,30 @@
+//! Every test of this crate that needs no process of its own, linked once.
+
+mod answers;
+mod build;
+mod canary;
+mod doctor;
+mod egress;
+#[cfg(feature = "remote")]
+mod elsewhere;
+mod embed;
+mod endings;
+#[cfg(feature = "remote")]
+mod hosted;
+mod hostile;
+mod judge;
+mod kv;
+mod loading;
+mod lock;
+mod manners;
+mod models;
+mod network;
+#[cfg(feature = "remote")]
+mod profiles;
+mod quantize;
+mod records;
+mod selftest;
+mod settings;
+mod shell;
+mod tasks;
+mod trace;

@@ -1,0 +1,10 @@
+//! Every test of this crate that needs no process of its own, linked once.
+
+mod among;
+mod common;
+mod metrics;
+mod pipeline;
+mod promises;
+mod questions;
+mod report;
+mod statistics;

@@ -1,0 +1,6 @@
+//! Every test of this crate that needs no process of its own, linked once.
+
+mod budget;
+mod egress;
+mod policy;
+mod profiles;

@@ -1,0 +1,4 @@
+//! Every test of this crate that needs no process of its own, linked once.
+
+mod golden;
+mod half;
