@@ -6,10 +6,10 @@
 
 A server on loopback gives each recording of crates/remote/tests/recordings to the client of its
 vendor; what the client reads must be what expected.json says, which is what the tests of the room
-`remote` read too. Recordings of errors must become the client's error of that status, those in OTHERS what
-stands there. The requests in recordings/requests must be valid by the clients' own types. A
-recording that nothing here reads is a fault, too. Takes seconds; not part of CI, since it fetches
-the two packages.
+`remote` read too. Recordings of errors must become the client's error of that status, those in
+OTHERS what stands there. The requests in recordings/requests must be valid by the clients' own
+types. A recording that nothing here reads is a fault, too. Takes seconds; not part of CI, since it
+fetches the two packages.
 """
 
 import http.server
@@ -278,8 +278,9 @@ def main():
         if names:
             wrong += 1
             print(f"{path.stem}: the vendor's type has no {', '.join(names)}")
-    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: {len(expected)} answers, "
-          f"{errors} errors, {len(OTHERS)} others, {requests} requests; {wrong} wrong")
+    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: "
+          f"{len(expected)} answers, {errors} errors, {len(OTHERS)} others, {requests} requests; "
+          f"{wrong} wrong")
     return 1 if wrong else 0
 
 
