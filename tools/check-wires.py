@@ -6,9 +6,10 @@
 
 A server on loopback gives each recording of crates/remote/tests/recordings to the client of its
 vendor; what the client reads must be what expected.json says, which is what the tests of the room
-`remote` read too. Recordings of errors must become the client's error of that status. The requests
-in recordings/requests must be valid by the clients' own types. Takes seconds; not part of CI, since
-it fetches the two packages.
+`remote` read too. Recordings of errors must become the client's error of that status, those in
+OTHERS what stands there. The requests in recordings/requests must be valid by the clients' own
+types. A recording that nothing here reads is a fault, too. Takes seconds; not part of CI, since it
+fetches the two packages.
 """
 
 import http.server
@@ -126,6 +127,74 @@ def read_messages(client, want, stream):
                 cached_tokens=usage.cache_read_input_tokens, stop_index=at)
 
 
+def refusal_chat(client, name):
+    args = dict(model="m", messages=[{"role": "user", "content": "x"}],
+                extra_headers={"x-recording": name})
+    with client.chat.completions.stream(**args) as events:
+        for _ in events:
+            pass
+        said = events.get_final_completion().choices[0].message
+    return said.refusal if not said.content else f"and says {said.content!r}"
+
+
+def refusal_responses(client, name):
+    got = client.responses.create(model="m", input="x", extra_headers={"x-recording": name})
+    parts = [part for item in got.output for part in item.content]
+    return "".join(p.refusal if p.type == "refusal" else f"and {p.type}" for p in parts)
+
+
+def stop_messages(client, name):
+    """Why the answer ended, and what of it was said."""
+    args = dict(model="m", max_tokens=100, messages=[{"role": "user", "content": "x"}],
+                extra_headers={"x-recording": name})
+    with client.messages.stream(**args) as events:
+        got = events.get_final_message()
+    return got.stop_reason, "".join(b.text for b in got.content if b.type == "text")
+
+
+def cut_messages(client, name):
+    """A call of a tool that was cut: whether the client makes an argument of the half."""
+    pieces, args = "", dict(model="m", max_tokens=100, messages=[{"role": "user", "content": "x"}],
+                            extra_headers={"x-recording": name})
+    for event in client.messages.create(**args, stream=True):
+        if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+            pieces += event.delta.partial_json
+        if event.type == "message_delta":
+            reason = event.delta.stop_reason
+    return reason, pieces
+
+
+def raised(ask):
+    """The error that a client raises, and the type that the service gave it, if any."""
+    def read(client, name):
+        try:
+            return f"nothing: {ask(client, name)!r}"
+        except (openai.OpenAIError, anthropic.AnthropicError) as error:
+            body = getattr(error, "body", None)
+            told = body.get("error", {}).get("type") if isinstance(body, dict) else None
+            return type(error).__name__, told
+    return read
+
+
+def plain_chat(client, name):
+    # A redirect is followed by the client unless it is told not to; this house follows none.
+    client = client.with_options(http_client=openai.DefaultHttpxClient(follow_redirects=False))
+    return client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}],
+                                          extra_headers={"x-recording": name})
+
+
+# Answers without a value: vendor, how they are read, and what the client must say of them.
+OTHERS = {
+    "chat-refusal-stream": ("openai", refusal_chat, "I'm sorry, I can't help with that."),
+    "responses-refusal-whole": ("openai", refusal_responses, "I can't help with that."),
+    "messages-refusal-stream": ("anthropic", stop_messages, ("refusal", "Lo ")),
+    "messages-cut-stream": ("anthropic", cut_messages, ("max_tokens", '{"año":20')),
+    "anthropic-overloaded-stream": ("anthropic", raised(stop_messages),
+                                    ("APIStatusError", "overloaded_error")),
+    "redirect": ("openai", raised(plain_chat), ("APIStatusError", None)),
+}
+
+
 def request_types():
     from anthropic.types import message_create_params as m
     from openai.types.chat import completion_create_params as c
@@ -152,10 +221,11 @@ def main():
     a = anthropic.Anthropic(api_key="x", base_url=base, max_retries=0)
     wires = {"chat": (read_chat, o), "responses": (read_responses, o),
              "messages": (read_messages, a)}
-    wrong = 0
+    wrong, checked = 0, set()
     expected = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
     for want in expected:
         name = want["recording"]
+        checked.add(name)
         stream = name.endswith("stream") or name == "chat-length"
         read, client = wires[want["wire"]]
         try:
@@ -178,9 +248,22 @@ def main():
         except Exception as error:
             found = error
         errors += 1
+        checked.add(path.stem)
         if not isinstance(found, want) or not isinstance(found.body, dict):
             wrong += 1
             print(f"{path.stem}: the client raises {found!r}, expected {want.__name__}")
+    for name, (vendor, read, want) in OTHERS.items():
+        checked.add(name)
+        try:
+            found = read({"openai": o, "anthropic": a}[vendor], name)
+        except Exception as error:  # any fault of a client is a finding
+            found = f"{type(error).__name__}: {error}"
+        if found != want:
+            wrong += 1
+            print(f"{name}: the client says {found!r}, expected {want!r}")
+    for name in sorted({path.stem for path in FOLDER.glob("*.http")} - checked):
+        wrong += 1
+        print(f"{name}: nothing here reads it; give it a row of expected.json or of OTHERS")
     requests = 0
     for path in sorted((FOLDER / "requests").glob("*.json")):
         body = json.loads(path.read_text(encoding="utf-8"))
@@ -195,8 +278,9 @@ def main():
         if names:
             wrong += 1
             print(f"{path.stem}: the vendor's type has no {', '.join(names)}")
-    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: {len(expected)} answers, "
-          f"{errors} errors, {requests} requests; {wrong} wrong")
+    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: "
+          f"{len(expected)} answers, {errors} errors, {len(OTHERS)} others, {requests} requests; "
+          f"{wrong} wrong")
     return 1 if wrong else 0
 
 

@@ -19,6 +19,7 @@ mod open;
 mod options;
 #[cfg(feature = "otel")]
 mod otlp;
+mod recorded;
 mod records;
 mod screen;
 mod setting_args;

@@ -3,13 +3,16 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_backends::Laya;
-use recinto_engine::{Encoder, Facts, OpenOptions, Reply, SessionOptions};
-use recinto_provider::{Choice, Local, Name, Opened, Provider, Settings, Task, digest_cache};
+use recinto_engine::{Encoder, Facts, OpenOptions, Reply as EngineReply, SessionOptions};
+use recinto_provider::{
+    Choice, Local, Name, Opened, Provider, Reply, Settings, Task, digest_cache,
+};
 use recinto_store::{
     Files,
     licence::{Licence, Use},
@@ -19,6 +22,7 @@ use recinto_weights::File;
 
 use crate::{
     failure::Failure,
+    recorded::{self, Scoring},
     screen::Screen,
     setting_args::{FileArgs, SettingArgs},
     write::Target,
@@ -169,16 +173,24 @@ pub struct ReceiptArgs {
 pub struct Receipts(Option<Target>);
 
 impl ReceiptArgs {
+    /// Refuses the flag where another than this process would answer.
+    pub fn of_this_process(&self, settings: &Settings) -> Result<(), Failure> {
+        if self.receipt.is_some() && settings.provider() != Name::Local {
+            let what = format!("provider `{}` gives no receipt here", settings.provider());
+            return Err(Failure::usage(what).hint("`recinto ask` writes one of its answer"));
+        }
+        Ok(())
+    }
+
     /// The place, which must be none of the files that `settings` or `others` have read.
     pub fn target(
         &self,
         settings: &Settings,
         others: &[Option<&Path>],
     ) -> Result<Receipts, Failure> {
-        if self.receipt.is_some() && settings.provider() != Name::Local {
-            let what = format!("provider `{}` gives no receipt", settings.provider());
-            return Err(Failure::usage(what)
-                .hint("a receipt is of a model that runs in this process; leave out --receipt"));
+        if self.receipt.is_some() && settings.provider() == Name::Mock {
+            return Err(Failure::usage("provider `mock` gives no receipt")
+                .hint("a receipt is of a model that answered; leave out --receipt"));
         }
         let target = |path| Target::new(path, &files_read(settings, others));
         Ok(Receipts(self.receipt.as_deref().map(target).transpose()?))
@@ -216,10 +228,37 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
 }
 
 impl Receipts {
-    /// Writes the receipt of a reply, whole or not at all; those of others have none.
-    pub fn write(&self, reply: Option<&Reply>) -> Result<(), Failure> {
-        match (&self.0, reply) {
-            (Some(target), Some(reply)) => target.write(&reply.receipt.to_bytes()),
+    /// Writes the receipt of a reply of the engine's, whole or not at all.
+    pub fn write(&self, reply: &EngineReply) -> Result<(), Failure> {
+        self.put(Some(reply.receipt.to_bytes()))
+    }
+
+    /// Writes that of a reply that `provider` made, asked at `begun`.
+    pub fn reply(
+        &self,
+        reply: &Reply,
+        provider: &dyn Provider,
+        begun: SystemTime,
+    ) -> Result<(), Failure> {
+        self.put(recorded::of_reply(reply, provider, begun))
+    }
+
+    /// Writes that of a scoring.
+    pub fn scoring(
+        &self,
+        scoring: &Scoring<'_>,
+        provider: &dyn Provider,
+        begun: SystemTime,
+    ) -> Result<(), Failure> {
+        if self.0.is_none() {
+            return Ok(());
+        }
+        self.put(recorded::of_scoring(scoring, provider, begun)?)
+    }
+
+    fn put(&self, bytes: Option<Vec<u8>>) -> Result<(), Failure> {
+        match (&self.0, bytes) {
+            (Some(target), Some(bytes)) => target.write(&bytes),
             _ => Ok(()),
         }
     }

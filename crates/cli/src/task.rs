@@ -1,6 +1,9 @@
 //! What the commands with a typed answer share: their flags, their beginning and their envelope.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use recinto_chat::Role;
 use recinto_engine::{Digests, Message, Options, Times, Usage};
@@ -17,6 +20,7 @@ use crate::{
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs, ReceiptArgs, Receipts},
     options::AnswerArgs,
+    recorded::Scoring,
     records::{self, Place},
     screen::Screen,
 };
@@ -63,14 +67,11 @@ pub struct Ready {
     /// Which record it is about.
     pub place: Place,
     receipts: Receipts,
+    /// When it was asked.
+    begun: SystemTime,
 }
 
 impl TaskArgs {
-    /// Whether a receipt is asked for.
-    pub fn wants_receipt(&self) -> bool {
-        self.receipt.receipt.is_some()
-    }
-
     /// Refuses what can be refused at once; `others` are the files that the command reads besides.
     pub fn begin(&self, task: Task, others: &[Option<&Path>]) -> Result<Begun<'_>, Failure> {
         let interrupt = Interrupt::listen()?;
@@ -82,6 +83,9 @@ impl TaskArgs {
         let texts = [&self.text.file, &self.answer.system_file, &self.records];
         let mut read: Vec<Option<&Path>> = texts.map(|path| path.as_deref()).to_vec();
         read.extend(others);
+        // The second leg of a cascade may have a key of its own.
+        let then = choice.then.as_ref().and_then(|then| then.settings.api_key_file.as_ref());
+        read.push(then.map(|file| file.value.as_path()));
         let receipts = self.receipt.target(settings, &read)?;
         let how = Reading { encoding: self.text.encoding, lock: self.model.lock_memory };
         Ok(Begun { args: self, choice, receipts, interrupt, screen, how })
@@ -142,7 +146,8 @@ impl Begun<'_> {
         open::present(&self.screen, provider.as_ref());
         let Begun { screen, interrupt, receipts, choice, .. } = self;
         let (route, place, json) = (choice.route, Place::default(), args.output.json);
-        Ok(Ready { provider, route, input, interrupt, screen, json, place, receipts })
+        let begun = SystemTime::now();
+        Ok(Ready { provider, route, input, interrupt, screen, json, place, receipts, begun })
     }
 }
 
@@ -183,7 +188,21 @@ impl Ready {
 
     /// Writes the receipt of `reply`, where one is asked for.
     pub fn record(&self, reply: &Reply) -> Result<(), Failure> {
-        self.receipts.write(reply.local())
+        self.record_of(reply, self.provider.as_ref())
+    }
+
+    /// The same of a cascade, of which `answered` answered.
+    pub fn record_of(&self, reply: &Reply, answered: &dyn Provider) -> Result<(), Failure> {
+        self.receipts.reply(reply, answered, self.begun)
+    }
+
+    /// Writes the receipt of a scoring by `scored`, where one is asked for.
+    pub fn record_scores(
+        &self,
+        scoring: &Scoring<'_>,
+        scored: &dyn Provider,
+    ) -> Result<(), Failure> {
+        self.receipts.scoring(scoring, scored, self.begun)
     }
 
     /// Says what a reader should know, where no envelope says it.
@@ -253,6 +272,10 @@ struct Routed {
 struct Went {
     margin: Option<f64>,
     below: f64,
+    option_mass: Option<f64>,
+    least_mass: f64,
+    /// Which of both was too small: `margin`, `option_mass`.
+    lacks: Vec<&'static str>,
     escalated: bool,
 }
 
@@ -262,7 +285,14 @@ impl Routed {
         let mut route = route.clone();
         let went = |leg: &Leg| {
             route.profile = Some(leg.profile.clone());
-            Went { margin: leg.margin, below: leg.below, escalated: leg.escalated }
+            Went {
+                margin: leg.margin,
+                below: leg.below,
+                option_mass: leg.option_mass,
+                least_mass: leg.least_mass,
+                lacks: leg.lacks.iter().map(|lack| lack.name()).collect(),
+                escalated: leg.escalated,
+            }
         };
         let leg = leg.map(went);
         Routed { route, leg }

@@ -2,6 +2,7 @@
 
 use crate::shell;
 
+use recinto_receipt::{Receipt, Record};
 use recinto_testkit::service::{Act, Service, recording};
 use serde_json::{Value, json};
 use shell::Shell;
@@ -137,7 +138,9 @@ fn failures_have_their_kinds() {
     assert_eq!(ran.json()["error"]["kind"], "unavailable");
     let ran = shell(&service, "openai").pipe(&["ask", "-", "--json", "--completion"], b"x");
     assert_eq!((&ran.json()["error"]["kind"], ran.code), (&json!("unable"), Some(2)));
-    let ran = shell(&service, "openai").pipe(&["ask", "-", "--receipt", "r.json"], b"x");
+    let ran = shell(&service, "openai").run(&["status", "--receipt", "r.json"]);
+    assert!(ran.code == Some(2) && ran.err.contains("gives no receipt"), "{}", ran.err);
+    let ran = Shell::new().run(&["ask", "x", "--provider", "mock", "--receipt", "r.json"]);
     assert!(ran.code == Some(2) && ran.err.contains("gives no receipt"), "{}", ran.err);
     let ran = shell(&service, "openai").run(&["tokenize", "-m", "gpt-4.1", "x"]);
     assert_ne!(ran.code, Some(0));
@@ -233,4 +236,81 @@ fn digests_of_answers_are_keyed() {
     assert!(answer.starts_with("hmac-sha256:") && made["request_digest"] != answer, "{told}");
     // Anybody could compute a plain one.
     assert!(!told.to_string().contains(&recinto_receipt::sha256("sí".as_bytes()).to_string()));
+}
+
+/// The receipt of an answer from elsewhere: who, what was asked for and told, keyed digests as in
+/// the log of sends or none, no words; and that it cannot be replayed.
+#[test]
+fn receipts_from_elsewhere() {
+    let labels = ["-l", "sí", "-l", "no"];
+    let schema = ["--schema", "s.json"];
+    type Case<'a> = (&'a str, &'a str, &'a str, &'a str, Vec<&'a str>, &'a str);
+    let cases: [Case<'_>; 5] = [
+        ("openai", "chat", "chat-stream", "ask", vec![], "¡Hola, señora Núñez! ¿Qué tal?"),
+        ("openai", "responses", "responses-whole", "ask", vec![], "¡Buenos días! ¿Mañana?"),
+        ("anthropic", "messages", "messages-whole", "ask", vec![], "Sí, mañana a las ocho."),
+        ("openai", "chat", "chat-form-stream", "decide", labels.to_vec(), "sí"),
+        ("openai", "chat", "chat-object-stream", "extract", schema.to_vec(), "2024"),
+    ];
+    let text = "¿Cuándo llega, señora Núñez?";
+    for (provider, wire, name, command, more, said) in cases {
+        for keyed in [true, false] {
+            let service = Service::of(&[name]);
+            let stream = if name.ends_with("stream") { "on" } else { "off" };
+            let shell =
+                shell(&service, provider).env("RECINTO_WIRE", wire).env("RECINTO_STREAM", stream);
+            shell.write("s.json", r#"{"type":"object","properties":{"año":{"type":"integer"}}}"#);
+            let key = shell.write("clave", "x".repeat(32));
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&key, mode).unwrap();
+            let line = if keyed { "egress_key = \"./clave\"\n" } else { "" };
+            let policy = service.policy(provider);
+            shell.write("recinto.toml", format!("egress_log = \"l.jsonl\"\n{line}{policy}"));
+            let head = [command, "-", "--json", "--receipt", "r.json", "--stop", "secreto"];
+            let ran = shell.pipe(&[&head[..], &more].concat(), text.as_bytes());
+            let case = format!("{name}, {command}, {keyed}");
+            assert_eq!(ran.code, Some(0), "{case}: {}", ran.err);
+            let told = ran.json();
+            let bytes = std::fs::read(shell.path().join("r.json")).unwrap();
+            let Ok(Record::Remote(found)) = Record::from_bytes(&bytes) else { panic!("{case}") };
+            let log = std::fs::read_to_string(shell.path().join("l.jsonl")).unwrap();
+            let log: Value = serde_json::from_str(log.trim_end()).unwrap();
+            let made = &told["service"];
+            let facts = [
+                (json!(found.provider), json!(provider)),
+                (json!(found.model.asked), json!("gpt-4.1")),
+                (json!(found.model.told), made["model"].clone()),
+                (json!(found.model.weights), json!("unknown")),
+                (json!(found.program.build), json!("recinto")),
+                (json!(found.host), json!(service.host())),
+                (json!(found.wire), json!(wire)),
+                (json!(found.id), made["id"].clone()),
+                (json!(found.request_id), made["request_id"].clone()),
+                (json!(found.input), log["digest"].clone()),
+                (json!(found.output), made.get("answer_digest").cloned().unwrap_or_default()),
+                (json!(found.rules), log["rules"].clone()),
+                (json!(found.finish), told["finish"].clone()),
+                (json!(found.usage.output_tokens), told["usage"]["output_tokens"].clone()),
+                (json!(found.options["stop"]), json!(1)),
+                (json!(found.rules.len()), json!(1)),
+            ];
+            for (at, (found, want)) in facts.iter().enumerate() {
+                assert_eq!(found, want, "{case}, {at}: {told}");
+            }
+            assert_eq!((found.input.is_some(), found.output.is_some()), (keyed, keyed), "{case}");
+            let shown = String::from_utf8(bytes.clone()).unwrap();
+            let plain = [said, text, "secreto"].map(|word| {
+                let digest = recinto_receipt::sha256(word.as_bytes()).to_string();
+                (word, digest)
+            });
+            for (word, digest) in plain {
+                assert!(!shown.contains(&digest), "{case}: anybody could compute it");
+                assert!(word == "sí" || !shown.contains(word), "{case}: {word}");
+            }
+            // Whoever would compute it again is told why not.
+            let error = Receipt::from_bytes(&bytes).unwrap_err();
+            assert_eq!(error.kind(), recinto_receipt::Kind::Remote, "{case}");
+            assert!(error.to_string().contains("cannot be replayed: remote"), "{case}: {error}");
+        }
+    }
 }

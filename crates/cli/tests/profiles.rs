@@ -39,7 +39,7 @@ fn tables(model: &Path, service: &Service, below: f64) -> String {
     format!(
         "base_url = \"{url}\"\nretries = 0\n\n[profiles]\nfast = \"local/{model}\"\n\
          careful = \"openai-compatible/m\"\n\n[cascade]\n\
-         twice = {{ first = \"fast\", below = {below}, then = \"careful\" }}\n\n[tasks]\n\
+         twice = {{ first = \"fast\", below = {below}, option_mass = 0, then = \"careful\" }}\n\n[tasks]\n\
          decide = \"twice\"\nask = \"careful\"\n\n"
     )
 }
@@ -71,6 +71,8 @@ fn a_cascade_asks_the_second_where_the_first_is_unclear() {
         ("profile", json!("fast")),
         ("cascade", json!("twice")),
         ("below", json!(ALWAYS)),
+        ("lacks", json!([])),
+        ("least_mass", json!(0.0)),
         ("escalated", json!(false)),
     ] {
         assert_eq!(route[key], want, "{key}: {told}");
@@ -83,6 +85,7 @@ fn a_cascade_asks_the_second_where_the_first_is_unclear() {
         .collect();
     scores.sort_by(|a, b| b.total_cmp(a));
     assert_eq!(route["margin"].as_f64(), Some(scores[0] - scores[1]), "{told}");
+    assert_eq!(route["option_mass"], told["mass"], "{told}");
     assert_eq!((&told["provider"], &told["outcome"]), (&json!("local"), &json!("decided")));
     assert!(clear.seen().is_empty(), "a clear answer stays here");
 
@@ -109,7 +112,7 @@ fn a_cascade_asks_the_second_where_the_first_is_unclear() {
     let before = unclear.seen().len();
     let ran = decide(&shell, &["--data-label", "phi"]);
     assert_eq!((ran.code, ran.out()), (Some(3), ""), "{}", ran.err);
-    for part in ["undecided: a margin of 0.", "`twice` wants 2", "label `phi` may not go to"] {
+    for part in ["undecided: cascade `twice`: margin 0.", " of 2", "label `phi` may not go to"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
     let ran = decide(&shell, &["--data-label", "phi", "--json"]);
@@ -118,6 +121,16 @@ fn a_cascade_asks_the_second_where_the_first_is_unclear() {
     assert!(told.get("label").is_none() && told.get("error").is_none(), "{told}");
     assert_eq!(told["scores"].as_array().map(Vec::len), Some(2), "{told}");
     assert_eq!(told["route"]["profile"], "fast", "{told}");
+    assert_eq!(told["route"]["lacks"], json!(["margin"]), "{told}");
+    // A margin among labels that the model would hardly say is none.
+    let usual = file(&model, &unclear, ALWAYS).replace("option_mass = 0,", "");
+    shell.write("recinto.toml", usual);
+    let told = decide(&shell, &["--data-label", "phi", "--json"]).json();
+    assert_eq!(told["route"]["lacks"], json!(["option_mass"]), "{told}");
+    assert_eq!(
+        (&told["route"]["least_mass"], &told["outcome"]),
+        (&json!(0.5), &json!("undecided"))
+    );
     // Without any policy, too.
     shell.write("recinto.toml", tables(&model, &unclear, NEVER));
     let ran = decide(&shell, &[]);
@@ -265,7 +278,7 @@ fn names_that_lead_nowhere_have_a_line() {
         ("no name", usual.clone(), &["--profile", "a b"], "a name of letters"),
         ("both", usual.clone(), &["--profile", "fast", "-m", "x"], "a model is set there, too"),
         ("a method", usual.clone(), &["--method", "generate"], "a cascade goes by scores"),
-        ("a receipt", usual.clone(), &["--receipt", "r"], "leaves no receipt"),
+        ("a receipt", usual.clone(), &["--receipt", "recinto.toml"], "it is the same file as"),
         (
             "a line",
             format!("profile = \"nadie\"\n{}", usual.replace("decide = \"twice\"", "")),
@@ -338,7 +351,9 @@ fn status_shows_what_is_mapped() {
         "profile       fast (environment, RECINTO_PROFILE)\n".to_owned(),
         format!("model         {} ({at}, line 5)\n", model.display()),
         format!("profile       careful = openai-compatible/m ({at}, line 6)\n"),
-        format!("cascade       twice = fast, below 0.25 then careful ({at}, line 9)\n"),
+        format!(
+            "cascade       twice = fast, below 0.25 or option mass 0 then careful ({at}, line 9)\n"
+        ),
         format!("task          ask not by careful ({at}, line 13): environment, RECINTO_PROFILE"),
     ] {
         assert!(ran.out().contains(&line), "{line} in {}", ran.out());

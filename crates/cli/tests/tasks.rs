@@ -120,17 +120,12 @@ fn what_is_no_value_says_so() {
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert_eq!(ran.json()["error"]["kind"], "incomplete");
     assert!(shell.path().join("cut.json").exists(), "what ran is on record");
-    let refused: [(&str, &[&str], &str); 12] = [
+    let refused: [(&str, &[&str], &str); 11] = [
         ("no label", &["decide", "a"], "no label was given"),
         ("twice", &["decide", "a", "-l", "x", "-l", "x"], "twice"),
         ("empty", &["decide", "a", "-l", "x", "-l", ""], "label 2 is empty"),
         ("nothing", &["decide", "a", "-l", "nothing", "--nothing"], "wording of `nothing`"),
         ("method", &["decide", "a", "-l", "x", "--method", "guess"], "one of: generate"),
-        (
-            "receipt",
-            &["decide", "a", "-l", "x", "--method", "score", "--receipt", "s.json"],
-            "leaves no receipt",
-        ),
         ("no schema", &["extract", "a"], "--schema"),
         ("no JSON", &["extract", "a", "--schema", "broken.json"], "no JSON, at line 1"),
         ("a keyword", &["extract", "a", "--schema", "unique.json"], "`uniqueItems`"),

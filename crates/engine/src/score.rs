@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use recinto_kernels::{Stop, math};
 use recinto_os::Wiped;
+use recinto_receipt::{Digest, sha256_ids};
 use serde::Serialize;
 
 use crate::{
@@ -36,6 +37,9 @@ pub struct Scores {
     pub usage: Usage,
     /// Through the model's template or not.
     pub mode: Mode,
+    /// SHA-256 of the prompt's token ids, as in receipts; `None` where no model read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Digest>,
 }
 
 /// How likely one label is.
@@ -150,7 +154,8 @@ impl Model {
         let output_tokens = tree.fed;
         let (labels, mass) = tree.finish();
         let usage = Usage { prompt_tokens: prompt.ids.len(), cached_tokens: cached, output_tokens };
-        Ok(Scores { labels, mass, usage, mode: prompt.mode })
+        let input = Some(sha256_ids(&prompt.ids));
+        Ok(Scores { labels, mass, usage, mode: prompt.mode, input })
     }
 }
 

@@ -92,8 +92,8 @@ pub use log::{EgressLog, FORM, MAX_LINE};
 pub use policy::{LogRules, Policy, Row};
 pub use prices::{Price, Prices};
 pub use profiles::{
-    Cascade, Layer, Mapped, Profile, Profiles, Step, Target, check_cascades, check_profiles,
-    check_tasks,
+    Cascade, Clarity, Lack, Layer, Mapped, OPTION_MASS, Profile, Profiles, Step, Target,
+    check_cascades, check_tasks, read_profile,
 };
 pub use read::{Place, is_name};
 pub use remotes::{LOCAL, REMOTES, Remote};

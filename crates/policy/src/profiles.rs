@@ -1,7 +1,7 @@
 //! Profiles: names of the operator's for who answers, which task uses which, and when a second one
 //! is asked. A task names a profile, never a model; so the operator alone says where it goes.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use crate::{
     destination::{Destination, is_model},
@@ -23,6 +23,8 @@ pub struct Profile {
     pub provider: String,
     /// The model: what stands after the first `/`.
     pub model: String,
+    /// What its table says besides: how the service is reached. Whoever opens it judges these.
+    pub words: Vec<Entry>,
     /// Where it was said.
     pub place: Place,
 }
@@ -42,6 +44,9 @@ impl Profile {
     }
 }
 
+/// The least option mass of a first answer, where a cascade does not say one: as a judge's gate.
+pub const OPTION_MASS: f64 = 0.5;
+
 /// Two profiles and when the second one is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cascade {
@@ -51,10 +56,41 @@ pub struct Cascade {
     pub first: Profile,
     /// A margin that is lower than this is no decision.
     pub below: f64,
+    /// An option mass that is lower than this is none either: the model would rather have said
+    /// something else, and a margin among what it would not say tells nothing. 0 asks for none.
+    pub option_mass: f64,
     /// Asked when the first one did not decide.
     pub then: Profile,
     /// Where it was said.
     pub place: Place,
+}
+
+/// How clear a first answer is, as the caller measures it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clarity {
+    /// The best answer's probability less that of the second.
+    pub margin: Option<f64>,
+    /// What all answers hold together of what the model would say without constraint.
+    pub option_mass: Option<f64>,
+}
+
+/// What a first answer lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Its margin is too small, missing or no number.
+    Margin,
+    /// So is its option mass.
+    OptionMass,
+}
+
+impl Lack {
+    /// Its word, as in envelopes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lack::Margin => "margin",
+            Lack::OptionMass => "option_mass",
+        }
+    }
 }
 
 /// What a cascade says of the first answer.
@@ -69,23 +105,30 @@ pub enum Step<'a> {
 }
 
 impl Cascade {
-    /// Whether an answer with this margin holds, so that nobody else is asked.
-    pub fn holds(&self, margin: Option<f64>) -> bool {
-        margin.is_some_and(|margin| margin >= self.below)
+    /// What an answer of such clarity lacks; of one that holds nothing, so that nobody else is
+    /// asked. A figure that is missing or no number is too small.
+    pub fn lacks(&self, first: Clarity) -> Vec<Lack> {
+        let rows = [
+            (Lack::Margin, first.margin, self.below),
+            (Lack::OptionMass, first.option_mass, self.option_mass),
+        ];
+        // Where no mass is asked for, nobody need know it.
+        let asked = |lack: Lack, least: f64| lack == Lack::Margin || least > 0.0;
+        let short = |figure: Option<f64>, least: f64| !figure.is_some_and(|figure| figure >= least);
+        let lacks = rows.into_iter().filter(|row| asked(row.0, row.2) && short(row.1, row.2));
+        lacks.map(|row| row.0).collect()
     }
 
-    /// What follows from the `margin` of the first answer: best minus second, as the caller
-    /// measures it. One that is missing or no number does not decide. `then` is where requests to
-    /// the second profile would go ([`Profile::destination`]). The wall is asked again for the
-    /// send itself.
+    /// What follows from the first answer's clarity. `then` is where requests to the second profile
+    /// would go ([`Profile::destination`]). The wall is asked again for the send itself.
     pub fn decide(
         &self,
-        margin: Option<f64>,
+        first: Clarity,
         then: Option<&Destination>,
         labels: &Labels,
         wall: &Wall,
     ) -> Step<'_> {
-        if self.holds(margin) {
+        if self.lacks(first).is_empty() {
             return Step::Use(&self.first);
         }
         let stays = self.then.provider == LOCAL;
@@ -136,7 +179,19 @@ pub struct Profiles {
     profiles: Vec<Profile>,
     cascades: Vec<Cascade>,
     tasks: Vec<Mapped>,
+    /// Where each name stands in its list: a file may have very many.
+    at: HashMap<String, At>,
 }
+
+/// Where a name stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum At {
+    Profile(usize),
+    Cascade(usize),
+}
+
+/// Most names that an error lists.
+const LISTED: usize = 20;
 
 impl Profiles {
     /// The tables of all files together, the nearest first: of each name its word counts.
@@ -144,26 +199,27 @@ impl Profiles {
     /// # Errors
     ///
     /// A name that nobody defines, one for both a profile and a cascade, an unknown task or
-    /// provider, a cascade whose first profile tells no margin, a task that is mapped to a cascade
-    /// and has none; with file and line.
+    /// provider, a cascade whose first profile tells no margin, or whose legs are one, or another
+    /// cascade; a task that is mapped to a cascade and has no margin; with file and line.
     pub fn read(layers: &[Layer<'_>]) -> Result<Profiles, Error> {
         let mut out = Profiles::default();
         // References are looked up when all files have said what there is.
         let mut raw: Vec<(&Path, RawCascade)> = Vec::new();
+        let mut cascades: HashMap<&str, ()> = HashMap::new();
         for layer in layers {
             let fault = |fault| Error::in_file(layer.file, fault);
             let file: Arc<Path> = Arc::from(layer.file);
             let place = |entry: &Entry| Place { file: file.clone(), line: entry.at.line };
             for entry in layer.profiles {
-                let (provider, model) = profile(entry).map_err(fault)?;
+                let profile = read_profile(&file, entry).map_err(fault)?;
                 if out.profile(&entry.key).is_none() {
-                    let (name, place) = (entry.key.clone(), place(entry));
-                    out.profiles.push(Profile { name, provider, model, place });
+                    out.at.insert(entry.key.clone(), At::Profile(out.profiles.len()));
+                    out.profiles.push(profile);
                 }
             }
             for entry in layer.cascades {
                 let read = cascade(entry).map_err(fault)?;
-                if raw.iter().all(|(_, before)| before.entry.key != entry.key) {
+                if cascades.insert(&entry.key, ()).is_none() {
                     raw.push((layer.file, read));
                 }
             }
@@ -185,7 +241,11 @@ impl Profiles {
                 let name = read::text(part).map_err(fault)?;
                 let found = out.profile(name).cloned();
                 found.ok_or_else(|| {
-                    fault(read::unknown(part.value_at, "profile", name, &out.names()))
+                    let what = format!("`{}`: `{name}` is a cascade", part.key);
+                    fault(match cascades.contains_key(name) {
+                        true => Fault::new(part.value_at, what).hint(TWO),
+                        false => read::unknown(part.value_at, "profile", name, &out.names()),
+                    })
                 })
             };
             let (first, then) = (find(raw.first)?, find(raw.then)?);
@@ -194,9 +254,15 @@ impl Profiles {
                 let hint = "only `local` tells how clear an answer is: take a profile of it";
                 return Err(fault(Fault::new(raw.first.value_at, what).hint(hint)));
             }
+            if first.name == then.name {
+                let what = format!("`then`: `{}` is asked first already", then.name);
+                return Err(fault(Fault::new(raw.then.value_at, what).hint(TWO)));
+            }
             let place = Place { file: Arc::from(file), line: raw.entry.at.line };
-            let cascade = Cascade { name: name.clone(), first, below: raw.below, then, place };
-            out.cascades.push(cascade);
+            let (name, below, option_mass) = (name.clone(), raw.below, raw.option_mass);
+            // A profile of that name was refused above, and each name comes once.
+            out.at.insert(name.clone(), At::Cascade(out.cascades.len()));
+            out.cascades.push(Cascade { name, first, below, option_mass, then, place });
         }
         for Mapped { task, name, place } in &out.tasks {
             let no = |what: String, hint: String| {
@@ -224,16 +290,17 @@ impl Profiles {
 
     /// The profile called `name`.
     pub fn profile(&self, name: &str) -> Option<&Profile> {
-        self.profiles.iter().find(|profile| profile.name == name)
+        match self.at.get(name)? {
+            At::Profile(at) => self.profiles.get(*at),
+            At::Cascade(_) => None,
+        }
     }
 
     /// What `name` leads to: a profile or a cascade.
     pub fn named(&self, name: &str) -> Option<Target> {
-        let cascade = self.cascades.iter().find(|cascade| cascade.name == name);
-        match (self.profile(name), cascade) {
-            (Some(profile), _) => Some(Target::Profile(profile.clone())),
-            (None, Some(cascade)) => Some(Target::Cascade(cascade.clone())),
-            (None, None) => None,
+        match self.at.get(name)? {
+            At::Profile(at) => self.profiles.get(*at).cloned().map(Target::Profile),
+            At::Cascade(at) => self.cascades.get(*at).cloned().map(Target::Cascade),
         }
     }
 
@@ -259,14 +326,22 @@ impl Profiles {
         &self.tasks
     }
 
-    /// All names of profiles and cascades, for an error.
+    /// Names of profiles and cascades, for an error; of very many the first.
     pub fn names(&self) -> String {
         let profiles = self.profiles.iter().map(|profile| profile.name.as_str());
-        let all: Vec<&str> =
-            profiles.chain(self.cascades.iter().map(|c| c.name.as_str())).collect();
-        if all.is_empty() { "none".into() } else { all.join(", ") }
+        let all = profiles.chain(self.cascades.iter().map(|c| c.name.as_str()));
+        let count = self.profiles.len() + self.cascades.len();
+        let listed: Vec<&str> = all.take(LISTED).collect();
+        match (listed.is_empty(), count.checked_sub(LISTED)) {
+            (true, _) => "none".into(),
+            (_, Some(more)) if more > 0 => format!("{} and {more} more", listed.join(", ")),
+            _ => listed.join(", "),
+        }
     }
 }
+
+/// What a cascade is.
+const TWO: &str = "a cascade is of two profiles: name another one";
 
 fn named(entry: &Entry) -> Result<(), Fault> {
     match read::is_name(&entry.key) {
@@ -275,26 +350,65 @@ fn named(entry: &Entry) -> Result<(), Fault> {
     }
 }
 
-/// Provider and model of `[profiles]`' entry.
-fn profile(entry: &Entry) -> Result<(String, String), Fault> {
+/// What `[profiles]` says under one name.
+struct Said {
+    provider: String,
+    model: String,
+    words: Vec<Entry>,
+}
+
+/// The profile that an entry of `[profiles]` in `file` is.
+///
+/// # Errors
+///
+/// It is none. Its words besides `model` are not looked at.
+pub fn read_profile(file: &Arc<Path>, entry: &Entry) -> Result<Profile, Fault> {
+    let Said { provider, model, words } = profile(entry)?;
+    let place = Place { file: Arc::clone(file), line: entry.at.line };
+    Ok(Profile { name: entry.key.clone(), provider, model, words, place })
+}
+
+/// The entry of `[profiles]`: a text, or a table with `model` and words on how it is reached.
+fn profile(entry: &Entry) -> Result<Said, Fault> {
     named(entry)?;
-    let form = |what: &str| {
-        Fault::new(entry.value_at, format!("profile `{}`: {what}", entry.key))
-            .hint("PROVIDER/MODEL, as in `local/qwen3:0.6b`")
+    let fault = |at, what: &str| {
+        Fault::new(at, format!("profile `{}`: {what}", entry.key))
+            .hint("PROVIDER/MODEL, as in `\"local/qwen3:0.6b\"`, or a table with it as `model`")
     };
-    let text = read::text(entry)?;
-    let (provider, model) = text.split_once('/').ok_or_else(|| form("no `/` stands in it"))?;
+    let needed = "a text PROVIDER/MODEL or a table is needed";
+    let (text, at, words) = match &entry.value {
+        Value::Text(text) => (text, entry.value_at, Vec::new()),
+        Value::Table(words) => {
+            let (model, rest): (Vec<&Entry>, Vec<&Entry>) =
+                words.iter().partition(|word| word.key == "model");
+            match model[..] {
+                [Entry { value: Value::Text(text), value_at, .. }] => {
+                    (text, *value_at, rest.into_iter().cloned().collect())
+                }
+                [model] => {
+                    let what = "`model`: a text PROVIDER/MODEL is needed";
+                    return Err(fault(model.value_at, what));
+                }
+                _ => return Err(fault(entry.at, "`model` is missing, a text PROVIDER/MODEL")),
+            }
+        }
+        Value::Word(_) | Value::List(_) => return Err(fault(entry.value_at, needed)),
+    };
+    let form = |what: &str| fault(at, what);
+    let Some((provider, model)) = text.split_once('/') else {
+        return Err(form("no `/` stands in it"));
+    };
     match provider {
         LOCAL if model.trim().is_empty() => return Err(form("no model stands after the `/`")),
         LOCAL => {}
         provider if Remote::from_name(provider).is_none() => {
             let known = format!("{LOCAL}, {}", Remote::known());
-            return Err(read::unknown(entry.value_at, "provider", provider, &known));
+            return Err(read::unknown(at, "provider", provider, &known));
         }
         _ if !is_model(model) => return Err(form("a whole name of visible ASCII is needed")),
         _ => {}
     }
-    Ok((provider.into(), model.into()))
+    Ok(Said { provider: provider.into(), model: model.into(), words })
 }
 
 /// The task of `[tasks]`' entry, and the name that it is mapped to.
@@ -308,6 +422,7 @@ struct RawCascade<'a> {
     entry: &'a Entry,
     first: &'a Entry,
     below: f64,
+    option_mass: f64,
     then: &'a Entry,
 }
 
@@ -317,37 +432,36 @@ fn cascade(entry: &Entry) -> Result<RawCascade<'_>, Fault> {
         Fault::new(entry.value_at, format!("cascade `{}`: three words are needed", entry.key))
             .hint("as in `{ first = \"fast\", below = 0.2, then = \"careful\" }`")
     };
-    let (mut first, mut below, mut then) = (None, None, None);
+    let (mut first, mut below, mut then, mut option_mass) = (None, None, None, OPTION_MASS);
     for part in read::table(entry).map_err(|_| form())? {
+        let number = |needed: &str, fits: fn(f64) -> bool| {
+            let number = match &part.value {
+                Value::Word(word) => word.parse::<f64>().ok(),
+                _ => None,
+            };
+            number.filter(|number| number.is_finite() && fits(*number)).ok_or_else(|| {
+                Fault::new(part.value_at, format!("`{}`: a number {needed} is needed", part.key))
+            })
+        };
         match part.key.as_str() {
             "first" => first = read::text(part).map(|_| Some(part))?,
             "then" => then = read::text(part).map(|_| Some(part))?,
-            "below" => {
-                let number = match &part.value {
-                    Value::Word(word) => word.parse::<f64>().ok(),
-                    _ => None,
-                };
-                let number = number.filter(|number| number.is_finite() && *number > 0.0);
-                below = Some(number.ok_or_else(|| {
-                    Fault::new(part.value_at, "`below`: a number above 0 is needed")
-                })?);
+            "below" => below = Some(number("above 0", |number| number > 0.0)?),
+            "option_mass" => {
+                option_mass = number("from 0 to 1", |number| (0.0..=1.0).contains(&number))?;
             }
-            word => return Err(read::unknown(part.at, "word", word, "first, below, then")),
+            word => {
+                let known = "first, below, option_mass, then";
+                return Err(read::unknown(part.at, "word", word, known));
+            }
         }
     }
     match (first, below, then) {
-        (Some(first), Some(below), Some(then)) => Ok(RawCascade { entry, first, below, then }),
+        (Some(first), Some(below), Some(then)) => {
+            Ok(RawCascade { entry, first, below, option_mass, then })
+        }
         _ => Err(form()),
     }
-}
-
-/// Whether the entries of `[profiles]` can be profiles.
-///
-/// # Errors
-///
-/// The first that cannot.
-pub fn check_profiles(entries: &[Entry]) -> Result<(), Fault> {
-    entries.iter().try_for_each(|entry| profile(entry).map(drop))
 }
 
 /// Whether the entries of `[tasks]` are tasks with a name each; whether there are such profiles is

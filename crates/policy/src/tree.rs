@@ -15,7 +15,7 @@ pub struct At {
 }
 
 /// A key with its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The key.
     pub key: String,
@@ -28,7 +28,7 @@ pub struct Entry {
 }
 
 /// A value of TOML 1.1.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A string.
     Text(String),

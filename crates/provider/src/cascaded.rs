@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use recinto_engine::{OpenOptions, Scores, Stop};
-use recinto_policy::{Budget, Cascade, Labels, Refused, Step, Wall};
+use recinto_policy::{Budget, Cascade, Clarity, Labels, Refused, Step, Wall};
 
 use crate::{
     Abilities, Choice, Error, Identity, Local, Provider, Reply, Settings, Sink, Surroundings, Then,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A cascade whose first profile is opened. As a provider it is the first one; a task that has a
-/// margin asks [`Cascaded::next`] what follows from it.
+/// margin asks [`Cascaded::next`] what follows from its answer.
 pub struct Cascaded {
     first: Box<dyn Provider>,
     cascade: Cascade,
@@ -25,7 +25,7 @@ pub struct Cascaded {
     second: OnceLock<Result<Box<dyn Provider>, Error>>,
 }
 
-/// What follows from the margin of the first answer.
+/// What follows from how clear the first answer is.
 pub enum Next<'a> {
     /// The first answer holds.
     Holds,
@@ -72,13 +72,13 @@ impl Cascaded {
         self.second.get()?.as_deref().ok()
     }
 
-    /// What follows from `margin` for a request whose data has these labels.
+    /// What follows from the first answer's clarity for a request whose data has these labels.
     ///
     /// # Errors
     ///
     /// A label that is none, policies that cannot be read, a second provider that cannot be opened.
-    pub fn next(&self, margin: Option<f64>, labels: &[String]) -> Result<Next<'_>, Error> {
-        if self.cascade.holds(margin) {
+    pub fn next(&self, first: Clarity, labels: &[String]) -> Result<Next<'_>, Error> {
+        if self.cascade.lacks(first).is_empty() {
             return Ok(Next::Holds);
         }
         let labels = Labels::new(labels)?;
@@ -91,7 +91,7 @@ impl Cascaded {
             }
             None => &Wall::default(),
         };
-        if self.cascade.decide(margin, to.as_ref(), &labels, wall) == Step::Undecided {
+        if self.cascade.decide(first, to.as_ref(), &labels, wall) == Step::Undecided {
             let why = to.and_then(|to| wall.check(&to, &labels).err());
             return Ok(Next::Undecided(why));
         }

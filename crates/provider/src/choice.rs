@@ -4,14 +4,12 @@
 //! environment, `.env`, files. In files a task's own row goes before what stands at their top. The
 //! wall is asked for each send, whoever was chosen and however.
 
-use std::path::Path;
-
-use recinto_policy::{Cascade, LOCAL, Place, Profile, Target, Task};
+use recinto_policy::{Cascade, LOCAL, Place, Target, Task};
 use serde::Serialize;
 
 use crate::{
-    KEYS, Kind, Name, Setting, Settings, Source, error::Error, name::shown, policies,
-    settings::model_of, surroundings::Surroundings,
+    KEYS, Kind, Setting, Settings, Source, error::Error, name::shown, policies,
+    surroundings::Surroundings,
 };
 
 /// What said who answers.
@@ -139,7 +137,7 @@ impl Settings {
     }
 
     /// How near a place is: the lower, the nearer.
-    fn rank(&self, source: &Source) -> usize {
+    pub(crate) fn rank(&self, source: &Source) -> usize {
         match source {
             Source::Flag(_) => 0,
             Source::Environment(_) => 1,
@@ -176,7 +174,7 @@ impl Settings {
                 "only `decide` has a margin that a cascade could go by; name a profile here",
             ));
         }
-        let mut settings = self.with(&first, around)?;
+        let mut settings = self.with_profile(&first, around)?;
         if task == Some(Task::Judge) {
             if first.provider != LOCAL {
                 let what = format!("{place}: `{}` asks {}", first.name, first.provider);
@@ -190,35 +188,19 @@ impl Settings {
         let (profile, name) = (Some(first.name), cascade.as_ref().map(|c| c.name.clone()));
         let then = match cascade {
             Some(cascade) => {
-                let settings = self.with(&cascade.then, around)?;
+                let settings = self.with_profile(&cascade.then, around)?;
                 Some(Then { cascade, settings })
             }
             None => None,
         };
         Ok(Choice { settings, route: Route { rule, source, profile, cascade: name }, then })
     }
-
-    /// The settings with the provider and the model of `profile`.
-    fn with(&self, profile: &Profile, around: &Surroundings) -> Result<Settings, Error> {
-        let source = of_place(&profile.place);
-        let provider = Name::from_name(&profile.provider)?;
-        let folder = profile.place.file.parent().unwrap_or(Path::new("/"));
-        let model = match profile.provider.as_str() {
-            LOCAL => model_of(&profile.model, folder, around),
-            _ => profile.model.clone(),
-        };
-        Ok(Settings {
-            provider: Some(Setting { value: provider, source: source.clone() }),
-            model: Some(Setting { value: model, source }),
-            ..self.clone()
-        })
-    }
 }
 
 /// The rank of the nearest file.
-const FILES: usize = 3;
+pub(crate) const FILES: usize = 3;
 
-fn of_place(place: &Place) -> Source {
+pub(crate) fn of_place(place: &Place) -> Source {
     Source::File { path: place.file.to_path_buf(), line: place.line }
 }
 

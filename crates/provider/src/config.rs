@@ -3,11 +3,14 @@
 //! The top of a file holds settings; tables hold the rest, a row each in [`TABLES`].
 
 mod answer;
+mod profiles;
 
 use std::path::{Path, PathBuf};
 
 pub(crate) use answer::merged;
 pub use answer::{LISTS, OPTIONS, OptionRow, OptionSetting};
+pub use profiles::WORDS;
+pub(crate) use profiles::{KEY_ENV, has_line, setting_of};
 use recinto_policy::tree;
 pub use recinto_policy::tree::{At, Entry, Fault, Value};
 
@@ -54,9 +57,15 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "profiles",
-        about: "names for who answers, as PROVIDER/MODEL",
-        example: &["fast = \"local/qwen3:0.6b\"", "careful = \"anthropic/claude-opus\""],
-        check: recinto_policy::check_profiles,
+        about: "names for who answers, as PROVIDER/MODEL, or with a host and a key of their own",
+        example: &[
+            "fast = \"local/qwen3:0.6b\"",
+            "[profiles.careful]",
+            "model = \"openai-compatible/large\"",
+            "base_url = \"https://llm.example.com/v1\"",
+            "key_env = \"EXAMPLE_API_KEY\"",
+        ],
+        check: profiles::check,
     },
     Table {
         name: "tasks",
@@ -66,7 +75,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "cascade",
-        about: "a second profile for answers of the first whose margin is too small",
+        about: "a second profile for answers of the first that are not clear",
         example: &["twice = { first = \"fast\", below = 0.2, then = \"careful\" }"],
         check: recinto_policy::check_cascades,
     },

@@ -12,6 +12,7 @@ use crate::{
     Error, JUDGE_KEY, Kind, Settings, Surroundings,
     key::Wanted,
     leaving::{self, Leaving},
+    line::KeyOf,
 };
 
 /// The most tokens that an answer to one question takes; a service tells numbers and labels.
@@ -21,6 +22,8 @@ const ANSWER: u64 = 4096;
 pub struct Decisions {
     decider: Decider,
     out: Leaving,
+    /// For whom it counts.
+    identity: String,
 }
 
 impl Decisions {
@@ -67,7 +70,12 @@ impl Decisions {
         let decider = Decider::open(config)?;
         let to = decider.destination()?;
         let out = Leaving::open(settings, around, to, service.name, &model.value)?;
-        Ok(Decisions { decider, out })
+        Ok(Decisions { decider, out, identity: String::new() })
+    }
+
+    /// The same for somebody whom the budget counts by himself.
+    pub fn counted_for(self, identity: &str) -> Decisions {
+        Decisions { identity: identity.to_owned(), ..self }
     }
 
     /// The line.
@@ -112,7 +120,7 @@ impl Decisions {
             time: config.time.checked_mul(tries).unwrap_or(Duration::MAX),
         };
         let send = |pass: &recinto_policy::Pass<'_>| self.decider.ask(body, pass, stop);
-        self.out.send(labels, "", &most, send, Decided::usage)
+        self.out.send(labels, &self.identity, &most, send, Decided::usage)
     }
 }
 
@@ -137,6 +145,7 @@ fn wanted<'a>(settings: &'a Settings, service: &'static Service) -> Wanted<'a> {
         base_url: settings.judge_base_url.as_ref().map(|url| url.value.as_str()),
         file: settings.judge_api_key_file.as_ref(),
         ignore: "`judge_api_key_file` names a file that holds the key and nothing else",
+        of: &KeyOf::Process,
     }
 }
 

@@ -142,6 +142,7 @@ fn wanted<'a>(settings: &'a Settings, vendor: &'static Vendor) -> Wanted<'a> {
         base_url: settings.base_url.as_ref().map(|url| url.value.as_str()),
         file: settings.api_key_file.as_ref(),
         ignore: "`api_key_file` names a file that holds the key and nothing else",
+        of: &settings.key_of,
     }
 }
 
@@ -172,6 +173,7 @@ impl Provider for Elsewhere {
         let mut reply = span::within(&asked, || self.answer(turn, stop, sink))?;
         if let Made::Service(service) = &mut reply.made {
             service.answer_digest = self.out.digest(reply.text.as_bytes());
+            service.rules = self.out.rules(&turn.labels)?;
         }
         Ok(reply)
     }
@@ -255,6 +257,7 @@ fn reply(mut answer: Answer, complete: Option<bool>) -> Reply {
             fingerprint: facts.fingerprint,
             request_digest: facts.request_digest,
             answer_digest: None,
+            rules: Vec::new(),
             requests: facts.requests,
             not_sent: facts.not_sent,
             first: facts.first,

@@ -41,6 +41,8 @@ pub(crate) struct Found {
     pub values: Vec<(&'static str, String, usize)>,
     /// Secrets that are set, and in which line.
     pub secrets: Vec<(&'static str, usize)>,
+    /// Names of all that is set, sorted.
+    pub names: Vec<String>,
 }
 
 impl Found {
@@ -65,7 +67,12 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
     let rules = Rules { kind: Kind::EnvFile, must, root_too: false, ignore: IGNORE };
     let Some(text) = trusted::read(&path, &rules)? else { return Ok(Found::default()) };
     let (values, secrets) = of_text(&path, &text)?;
-    Ok(Found { path: Some(path), values, secrets })
+    let lines = dotenvy::from_read_iter(text.as_bytes()).flatten();
+    let set = lines.map(|(name, value)| (name, Zeroizing::new(value)));
+    let names = set.filter(|(_, value)| !value.is_empty()).map(|(name, _)| name);
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    Ok(Found { path: Some(path), values, secrets, names })
 }
 
 /// What the text of the file `path` says.

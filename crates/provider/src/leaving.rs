@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
 use recinto_policy::{
-    Budget, Destination, EgressLog, Labels, Pass, Reservation, Usage as Spent, Wall,
+    Budget, Destination, EgressLog, Labels, Pass, Place, Reservation, Usage as Spent, Wall,
 };
 use recinto_remote::Address;
 
@@ -47,6 +47,13 @@ impl Leaving {
     /// The digest of `bytes` under the operator's key, where there is one.
     pub fn digest(&self, bytes: &[u8]) -> Option<String> {
         self.log.digest(bytes)
+    }
+
+    /// The rows that let data with these labels leave, as the log of sends writes them.
+    pub fn rules(&self, labels: &[String]) -> Result<Vec<String>, Error> {
+        let permit = self.wall.check(&self.to, &Labels::new(labels)?)?;
+        let rule = |place: &Place| format!("{}:{}", place.file.display(), place.line);
+        Ok(permit.rules().iter().map(rule).collect())
     }
 
     /// Leave for data with these labels, tries included. The one place where a policy says no.

@@ -8,6 +8,7 @@
 mod cascaded;
 mod choice;
 mod config;
+mod counted;
 #[cfg(feature = "remote")]
 mod deciding;
 mod defaults;
@@ -24,6 +25,7 @@ mod kept;
 mod key;
 #[cfg(feature = "remote")]
 mod leaving;
+mod line;
 mod local;
 pub mod lock;
 mod meter;
@@ -47,15 +49,16 @@ use std::{ops::ControlFlow, path::PathBuf, sync::Arc};
 
 use recinto_engine::{OpenOptions, Options, Piece, Scores, Stop};
 use recinto_policy::{Budget, Wall};
-pub use recinto_policy::{TASKS, Task};
+pub use recinto_policy::{Clarity, Lack, TASKS, Task};
 use recinto_store::Roots;
 
 pub use cascaded::{Cascaded, Next};
 pub use choice::{Choice, Route, Rule, Then};
 pub use config::{
     At, CONFIG_FLAG, CONFIG_VARIABLE, ConfigFile, Entry, Fault, LISTS, OPTIONS, OptionRow,
-    OptionSetting, TABLES, Table, Value,
+    OptionSetting, TABLES, Table, Value, WORDS,
 };
+pub use counted::Counted;
 #[cfg(feature = "remote")]
 pub use deciding::Decisions;
 #[cfg(feature = "remote")]

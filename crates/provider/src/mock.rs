@@ -239,7 +239,7 @@ fn scores(request: &Request, labels: &[String], stop: &Stop) -> Result<Scores, E
         cached_tokens: 0,
         output_tokens: labels.len(),
     };
-    Ok(Scores { labels: scores.collect(), mass: 1.0, usage, mode: Mode::Chat })
+    Ok(Scores { labels: scores.collect(), mass: 1.0, usage, mode: Mode::Chat, input: None })
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ pub fn budget(settings: &Settings, wall: &Wall) -> Result<Budget, Error> {
         limits = policy.limits.map_or(Ok(limits), |more| limits.and(&more))?;
         prices = policy.prices.as_ref().map_or(Ok(prices.clone()), |more| prices.and(more))?;
     }
-    for (path, name, _, entries) in &settings.tables {
+    for (path, name, _, entries) in settings.tables.iter() {
         let fault = |fault| recinto_policy::Error::in_file(path, fault);
         match *name {
             "budget" => limits = limits.and(&Limits::read(entries).map_err(fault)?)?,

@@ -159,6 +159,8 @@ pub struct Service {
     /// The same of the answer's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_digest: Option<String>,
+    /// The rows of policies that let it leave, each as `file:line`, as in the log of sends.
+    pub rules: Vec<String>,
     /// Requests that were sent for it, failed ones included.
     pub requests: u32,
     /// Options that were given and not sent.

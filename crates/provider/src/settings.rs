@@ -5,7 +5,7 @@ mod key;
 mod look;
 mod source;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use recinto_engine::{KvType, Level, Options, Pin, SessionOptions, Verify};
 use recinto_store::licence::Allowed;
@@ -19,6 +19,7 @@ use crate::{
     ConfigFile, EnvFile, LockFile, Name, Reader,
     config::{self, At, Entry, OptionSetting},
     error::{Error, Kind},
+    line::KeyOf,
     lock::NONE,
     surroundings::Surroundings,
     values,
@@ -92,10 +93,15 @@ macro_rules! settings {
             pub env_file: Option<PathBuf>,
             /// The `recinto.toml` files that were read, the nearest first.
             pub files: Vec<PathBuf>,
+            /// Names of all that is set in the `.env` file, sorted: whether a key is there that a
+            /// profile names.
+            pub(crate) env_names: Arc<[String]>,
+            /// Whose key is used.
+            pub(crate) key_of: KeyOf,
             /// Whether a line of `.env` named the first of them.
             pub(crate) config_of_env_file: bool,
-            /// Their tables.
-            pub(crate) tables: Vec<TableOf>,
+            /// Their tables; shared, since settings are copied for each profile and can be long.
+            pub(crate) tables: Arc<[TableOf]>,
         }
 
         impl Settings {
@@ -105,10 +111,44 @@ macro_rules! settings {
                     options: config::merged(layers.files)?,
                     secrets: layers.secrets(),
                     env_file: layers.env.path.clone(),
+                    env_names: layers.env.names.clone().into(),
+                    key_of: KeyOf::Process,
                     files: layers.files.iter().map(|file| file.path.clone()).collect(),
                     config_of_env_file: layers.of_env_file,
-                    tables: layers.tables(),
+                    tables: layers.tables().into(),
                 })
+            }
+
+            /// Whether `text` can be the value of the setting `name`.
+            pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
+                match name {
+                    $(stringify!($field) => {
+                        let read: fn(&str) -> Result<$type, Error> = $read;
+                        read(text).map(drop)
+                    })*
+                    _ => Ok(()),
+                }
+            }
+
+            /// Takes `text`, which stands at `source` in a file of `folder`, as the value of the
+            /// setting `name`.
+            pub(crate) fn say(
+                &mut self,
+                name: &str,
+                text: &str,
+                source: Source,
+                folder: &std::path::Path,
+                around: &Surroundings,
+            ) -> Result<(), Error> {
+                match name {
+                    $(stringify!($field) => {
+                        let read: fn(&str) -> Result<$type, Error> = $read;
+                        let value = read(&$paths.rebased(text, folder, around))?;
+                        self.$field = Some(Setting { value, source });
+                    })*
+                    _ => {}
+                }
+                Ok(())
             }
 
             /// Every setting as text.

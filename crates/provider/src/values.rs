@@ -13,6 +13,9 @@ use crate::{
 /// Most threads that may be asked for; far above any machine this runs on.
 const MAX_THREADS: usize = 1024;
 
+/// Longest name of a key's file without a folder.
+const LONGEST_NAME: usize = 60;
+
 /// The text as it stands.
 pub(crate) fn text(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
@@ -40,7 +43,9 @@ pub(crate) fn threads(text: &str) -> Result<usize, Error> {
 /// The path of a file with a key or certificates. What has no form of a path may be the key itself, and would be
 /// shown as a path is.
 pub(crate) fn key_file(text: &str) -> Result<PathBuf, Error> {
-    match text.starts_with('/') || text.starts_with("~/") || text.contains('.') {
+    // Tokens of three parts have dots, and are longer than names of files.
+    let bare = text.contains('.') && (text.contains('/') || text.len() <= LONGEST_NAME);
+    match text.starts_with('/') || text.starts_with("~/") || bare {
         true => Ok(text.into()),
         false => Err(Error::new(Kind::Setting, "a path is needed, and this may be a key")
             .hint("name the file that holds the key, as in `./own.key`")),

@@ -14,6 +14,8 @@ pub enum Kind {
     Schema,
     /// A receipt whose bytes were changed or written by something else.
     NotCanonical,
+    /// An answer from elsewhere: it cannot be replayed.
+    Remote,
 }
 
 /// A fault in a receipt: kind, what and where, and what to do. It never repeats the bytes.

@@ -8,6 +8,7 @@ mod canonical;
 mod digest;
 mod error;
 mod hasher;
+mod other;
 mod record;
 mod setting;
 
@@ -15,6 +16,7 @@ pub use canonical::to_bytes as canonical_bytes;
 pub use digest::Digest;
 pub use error::{Error, Kind};
 pub use hasher::{Hasher, sha256, sha256_ids, sha256_read, sha256_until};
+pub use other::{Label, Named, Program, Record, Remote, Scored};
 pub use record::{
     Architecture, Claimant, Engine, Finish, Held, Model, Origin, Output, Part, Receipt, SCHEMA,
     Shard, Source, Times, Usage, Verdict, of_files,

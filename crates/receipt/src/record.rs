@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Error, Kind, Setting, Word, canonical, sha256};
+use crate::{Digest, Error, Kind, Setting, Word, canonical, other, sha256};
 
 /// The version of the record that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -298,22 +298,26 @@ impl Receipt {
         canonical::to_bytes(self)
     }
 
-    /// Reads canonical bytes; one line break after them is allowed, any other byte is not.
+    /// Reads canonical bytes; one line break after them is allowed, any other byte is not. Records
+    /// of other kinds are read by [`Record::from_bytes`](crate::Record::from_bytes).
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no such receipt; [`Kind::Remote`] for that of an answer from elsewhere, which
+    /// cannot be replayed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Receipt, Error> {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        #[derive(Deserialize)]
-        struct Head {
-            schema: u32,
-        }
-        let head: Head = serde_json::from_slice(bytes).map_err(|e| not_receipt(&e))?;
-        if head.schema != SCHEMA {
-            let what = format!("a receipt of schema {}; this version reads {SCHEMA}", head.schema);
-            return Err(Error::new(Kind::Schema, what));
+        match other::head(bytes)?.as_deref() {
+            None => {}
+            Some("remote") => return Err(other::remote()),
+            Some(_) => {
+                return Err(Error::new(Kind::NotReceipt, "not a receipt of an answer")
+                    .hint("it is a record of another kind, such as a scoring"));
+            }
         }
         let receipt: Receipt = serde_json::from_slice(bytes).map_err(|e| not_receipt(&e))?;
         if receipt.to_bytes() != bytes {
-            return Err(Error::new(Kind::NotCanonical, "the receipt is not in canonical form")
-                .hint("it was edited or formatted; its digest would be another one"));
+            return Err(other::not_canonical());
         }
         Ok(receipt)
     }
@@ -325,7 +329,7 @@ impl Receipt {
 }
 
 /// The message of `serde_json` may repeat what it read, so only the place is kept.
-fn not_receipt(error: &serde_json::Error) -> Error {
+pub(crate) fn not_receipt(error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), error.column());
     Error::new(Kind::NotReceipt, format!("not a receipt (line {line}, column {column})"))
 }

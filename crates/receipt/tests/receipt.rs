@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use recinto_receipt::{
-    Architecture, Claimant, Engine, Held, Kind, Model, Origin, Output, Part, Receipt, SCHEMA,
-    Setting, Shard, Source, Times, Usage, Verdict, Word, of_files, sha256, sha256_ids,
+    Architecture, Claimant, Engine, Held, Kind, Label, Model, Named, Origin, Output, Part, Program,
+    Receipt, Record, Remote, SCHEMA, Scored, Setting, Shard, Source, Times, Usage, Verdict, Word,
+    of_files, sha256, sha256_ids,
 };
 
 fn receipt() -> Receipt {
@@ -263,4 +264,106 @@ fn every_part_counts() {
             assert_ne!(changed.digest(), base, "at {at}");
         }
     }
+}
+
+fn scored() -> Scored {
+    let Receipt { schema, model, architecture, engine, template, input, usage, .. } = receipt();
+    let labels = [("sí", -0.25), ("no", -1.5e-7)];
+    Scored {
+        schema,
+        record: Scored::RECORD,
+        model,
+        architecture,
+        engine,
+        template,
+        tokenizer: sha256(b"tokenizer"),
+        options: BTreeMap::from([("mode".into(), Setting::word("chat"))]),
+        input,
+        labels: labels
+            .map(|(text, logprob)| Label {
+                text: sha256(text.as_bytes()),
+                logprob: Setting::from(logprob),
+            })
+            .to_vec(),
+        option_mass: Setting::from(1.8e-7),
+        usage,
+        started: 1_700_000_000,
+        whole_ms: 12,
+    }
+}
+
+fn remote(key: Option<&str>) -> Remote {
+    let keyed = |digit: &str| key.map(|_| format!("hmac-sha256:{}", digit.repeat(64)));
+    Remote {
+        schema: SCHEMA,
+        record: Remote::RECORD,
+        provider: "openai-compatible".into(),
+        host: "localhost:8080".into(),
+        wire: "chat".into(),
+        model: Named { asked: "m".into(), told: None, weights: Word::new("unknown") },
+        program: Program { build: Word::new("recinto"), version: "0.1.0".into() },
+        id: Some("chatcmpl-1".into()),
+        request_id: None,
+        fingerprint: None,
+        rules: vec!["/etc/recinto/policy.toml:3".into()],
+        options: BTreeMap::from([("stop".into(), Setting::from(2usize))]),
+        not_sent: vec!["temperature".into()],
+        input: keyed("a"),
+        output: keyed("b"),
+        requests: 2,
+        usage: Usage { prompt_tokens: 30, output_tokens: 5 },
+        finish: Word::new("end"),
+        started: 1_700_000_000,
+        whole_ms: 812,
+    }
+}
+
+#[test]
+fn records_of_each_kind() {
+    let cases = [
+        ("an answer", receipt().to_bytes(), true),
+        ("a scoring", scored().to_bytes(), true),
+        ("from elsewhere", remote(Some("k")).to_bytes(), false),
+        ("from elsewhere, no key", remote(None).to_bytes(), false),
+    ];
+    for (name, bytes, replayable) in &cases {
+        let record = Record::from_bytes(bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let again = match &record {
+            Record::Answer(found) => (found.to_bytes(), found.digest()),
+            Record::Scored(found) => (found.to_bytes(), found.digest()),
+            Record::Remote(found) => (found.to_bytes(), found.digest()),
+        };
+        assert_eq!(again, (bytes.clone(), sha256(bytes)), "{name}");
+        match record.replayable() {
+            Ok(()) => assert!(replayable, "{name}"),
+            Err(error) => {
+                assert!(!replayable && error.kind() == Kind::Remote, "{name}: {error}");
+                let text = error.to_string();
+                assert!(text.starts_with("the receipt cannot be replayed: remote\n"), "{text}");
+            }
+        }
+        let mut line = bytes.clone();
+        line.push(b'\n');
+        assert!(Record::from_bytes(&line).is_ok(), "{name}: a line break");
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let broken = [
+            ("blank", text.replacen(':', ": ", 1), Kind::NotCanonical),
+            ("cut", text[..text.len() - 1].to_owned(), Kind::NotReceipt),
+            ("unknown", text.replacen('{', "{\"aaa\":1,", 1), Kind::NotReceipt),
+            ("schema", text.replace("\"schema\":1", "\"schema\":2"), Kind::Schema),
+            ("twice", format!("{text}{text}"), Kind::NotReceipt),
+        ];
+        for (what, text, kind) in broken {
+            let error = Record::from_bytes(text.as_bytes()).expect_err(what);
+            assert_eq!(error.kind(), kind, "{name}, {what}: {error}");
+        }
+    }
+    // Who wants an answer of this process is told what the record is in its place.
+    let of = |bytes: &[u8]| Receipt::from_bytes(bytes).unwrap_err();
+    assert_eq!(of(&cases[1].1).kind(), Kind::NotReceipt);
+    assert_eq!(of(&cases[2].1).kind(), Kind::Remote);
+    let text = String::from_utf8(scored().to_bytes()).unwrap();
+    let other = text.replace("\"record\":\"scored\"", "\"record\":\"canary\"");
+    let error = Record::from_bytes(other.as_bytes()).unwrap_err();
+    assert!(error.kind() == Kind::Schema && !error.to_string().contains("canary"), "{error}");
 }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use recinto_engine::Stop;
-use recinto_provider::{Cascaded, Next};
+use recinto_provider::{Cascaded, Clarity, Next};
 
 use crate::{
     decide::{self, Decision, Leg, Method, Scored},
@@ -27,13 +27,21 @@ pub(crate) fn decide(
     let first = decide::one(cascaded.first(), input, labels, Method::Score, stop)?;
     let Outcome::Done(first) = first else { return Ok(first) };
     let cascade = cascaded.cascade();
-    let margin = margin(&first.scores);
+    let clarity = Clarity { margin: margin(&first.scores), option_mass: first.mass };
     let leg = |escalated: bool| {
         let profile = if escalated { &cascade.then } else { &cascade.first };
-        let (cascade, profile) = (cascade.name.clone(), profile.name.clone());
-        Leg { cascade, profile, margin, below: cascaded.cascade().below, escalated }
+        Leg {
+            cascade: cascade.name.clone(),
+            profile: profile.name.clone(),
+            margin: clarity.margin,
+            below: cascade.below,
+            option_mass: clarity.option_mass,
+            least_mass: cascade.option_mass,
+            lacks: cascade.lacks(clarity),
+            escalated,
+        }
     };
-    let second = match cascaded.next(margin, &input.data_labels)? {
+    let second = match cascaded.next(clarity, &input.data_labels)? {
         Next::Holds => {
             return Ok(Outcome::Done(Decision { leg: Some(leg(false)), ..first }));
         }
@@ -45,6 +53,7 @@ pub(crate) fn decide(
                 mass: first.mass.unwrap_or_default(),
                 leg: leg(false),
                 why,
+                input: first.input,
                 usage: first.usage,
             }));
         }

@@ -1,7 +1,7 @@
 //! One of some labels, or nothing.
 
-use recinto_engine::{Stop, Usage};
-use recinto_provider::{Provider, Reply, Shape};
+use recinto_engine::{Digest, Stop, Usage};
+use recinto_provider::{Lack, Provider, Reply, Shape};
 
 use crate::{
     cascade,
@@ -54,8 +54,30 @@ pub struct Leg {
     pub margin: Option<f64>,
     /// The least margin that decides.
     pub below: f64,
+    /// The option mass of the first answer: what all labels hold of what its model would say.
+    pub option_mass: Option<f64>,
+    /// The least option mass that decides.
+    pub least_mass: f64,
+    /// Which of both was too small; empty where the first answer stands.
+    pub lacks: Vec<Lack>,
     /// Whether the second profile was asked.
     pub escalated: bool,
+}
+
+impl Leg {
+    /// What the first answer lacks, in words, with both numbers.
+    pub fn told(&self, lack: Lack) -> String {
+        let (name, found, least) = match lack {
+            Lack::Margin => ("margin", self.margin, self.below),
+            Lack::OptionMass => ("option mass", self.option_mass, self.least_mass),
+        };
+        match found {
+            // A mass can be far smaller than six digits show.
+            Some(found) if found.abs() < 1e-4 => format!("{name} {found:.1e} of {least}"),
+            Some(found) => format!("{name} {found:.6} of {least}"),
+            None => format!("no {name}, of {least}"),
+        }
+    }
 }
 
 /// What was decided.
@@ -68,6 +90,8 @@ pub struct Decision {
     pub scores: Vec<Scored>,
     /// The probability that the model answers with any of them, by [`Method::Score`].
     pub mass: Option<f64>,
+    /// Digest of the prompt's token ids, by [`Method::Score`] of a model of this process.
+    pub input: Option<Digest>,
     /// Tokens.
     pub usage: Usage,
     /// The reply, by [`Method::Generate`].
@@ -90,9 +114,9 @@ impl std::fmt::Debug for Decision {
 /// first of that order is taken.
 ///
 /// A provider that is the operator's cascade is asked as that says: the first profile by
-/// [`Method::Score`]; where its margin is too small, the second by the same where it can and by
-/// [`Method::Generate`] elsewhere, if policy lets the input's labels go there; else the outcome is
-/// [`Outcome::Undecided`]. `method` has no say then.
+/// [`Method::Score`]; where its margin or its option mass is too small, the second by the same where
+/// it can and by [`Method::Generate`] elsewhere, if policy lets the input's labels go there; else
+/// the outcome is [`Outcome::Undecided`]. `method` has no say then.
 ///
 /// # Errors
 ///
@@ -129,8 +153,8 @@ pub(crate) fn one(
                 let label = decided.ok_or_else(|| outcome::unkept(provider))?;
                 let usage = reply.usage;
                 let (scores, mass) = (Vec::new(), None);
-                let (reply, leg) = (Some(reply), None);
-                Ok(Decision { label, method, scores, mass, usage, reply, leg })
+                let (reply, leg, input) = (Some(reply), None, None);
+                Ok(Decision { label, method, scores, mass, input, usage, reply, leg })
             })
         }
         Method::Score => {
@@ -140,7 +164,7 @@ pub(crate) fn one(
             if scores.labels.len() != names.len() {
                 return Err(outcome::unkept(provider));
             }
-            let (mass, usage) = (Some(scores.mass), scores.usage);
+            let (mass, usage, digest) = (Some(scores.mass), scores.usage, scores.input);
             let scores: Vec<Scored> = names
                 .iter()
                 .zip(&scores.labels)
@@ -159,8 +183,8 @@ pub(crate) fn one(
                 Error::new(Kind::Unkept, what)
             })?;
             let label = best.label.clone();
-            let (reply, leg) = (None, None);
-            Ok(Outcome::Done(Decision { label, method, scores, mass, usage, reply, leg }))
+            let (reply, leg, input) = (None, None, digest);
+            Ok(Outcome::Done(Decision { label, method, scores, mass, input, usage, reply, leg }))
         }
     }
 }

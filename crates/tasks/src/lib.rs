@@ -45,7 +45,7 @@ pub use input::{Input, THOUGHT};
 pub use labels::{Label, Labels, Nothing};
 pub use outcome::{Answer, Incomplete, Outcome, Undecided};
 pub use recinto_engine::Stop;
-pub use recinto_provider::Shape;
+pub use recinto_provider::{Lack, Shape};
 pub use schemars::{self, JsonSchema};
 pub use typed::schema_of;
 pub use wording::WORDING;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use recinto_engine::{Piece, Stop, Usage};
+use recinto_engine::{Digest, Piece, Stop, Usage};
 use recinto_provider::{Finish, Provider, Reply, Turn};
 
 use crate::{
@@ -32,6 +32,8 @@ pub struct Undecided {
     pub leg: Leg,
     /// Why the second profile may not be asked: the label, and the file and line that decide.
     pub why: String,
+    /// Digest of the first prompt's token ids, as in receipts.
+    pub input: Option<Digest>,
     /// Tokens.
     pub usage: Usage,
 }
@@ -88,10 +90,10 @@ impl<T> Outcome<T> {
 impl Undecided {
     /// The same as an error.
     pub fn error(&self) -> Error {
-        let Leg { cascade, below, margin, .. } = &self.leg;
-        let margin = margin.map_or("no margin".into(), |margin| format!("a margin of {margin:.6}"));
+        let Leg { cascade, lacks, .. } = &self.leg;
+        let short: Vec<String> = lacks.iter().map(|lack| self.leg.told(*lack)).collect();
         let what =
-            format!("undecided: {margin}, cascade `{cascade}` wants {below}, and {}", self.why);
+            format!("undecided: cascade `{cascade}`: {}, and {}", short.join("; "), self.why);
         Error::new(Kind::Undecided, what)
     }
 }

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use recinto_engine::OpenOptions;
 use recinto_provider::{Flags, Provider, Settings, Surroundings, Task, open_choice_in};
-use recinto_tasks::{Decision, Input, Kind, Label, Labels, Method, Outcome, Stop, decide};
+use recinto_tasks::{Decision, Input, Kind, Label, Labels, Lack, Method, Outcome, Stop, decide};
 
 fn tiny(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny");
@@ -22,12 +22,17 @@ fn open(text: &str) -> Box<dyn Provider> {
     open_choice_in(&choice, OpenOptions::default(), &around).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// What a tiny model's labels hold together is next to nothing: no mass is asked for.
 fn file(below: &str, then: &str) -> String {
+    masses(below, "0", then)
+}
+
+fn masses(below: &str, mass: &str, then: &str) -> String {
     let (fast, slow) = (tiny("qwen2-quant"), tiny("qwen2-plain"));
     format!(
         "[profiles]\nfast = \"local/{fast}\"\nslow = \"local/{slow}\"\nfar = \"openai/m\"\n\
          alone = \"local/{slow}\"\n[cascade]\n\
-         twice = {{ first = \"fast\", below = {below}, then = \"{then}\" }}\n\
+         twice = {{ first = \"fast\", below = {below}, option_mass = {mass}, then = \"{then}\" }}\n\
          [tasks]\ndecide = \"twice\"\n"
     )
 }
@@ -87,5 +92,47 @@ fn nobody_else_may_be_asked() {
     let error = Outcome::<Decision>::Undecided(undecided).value().unwrap_err();
     assert_eq!(error.kind(), &Kind::Undecided);
     let text = error.to_string();
-    assert!(text.contains("cascade `twice` wants 2") && !text.contains("canary"), "{text}");
+    assert!(text.contains("cascade `twice`: margin 0.") && text.contains(" of 2, and"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
+/// What an answer of these figures lacks, by a first leg that is the same each time.
+#[test]
+fn a_margin_of_next_to_nothing_is_none() {
+    let provider = open(&masses("0.000001", "0", "slow"));
+    let free = decided(provider.as_ref(), Method::Score);
+    let mass = free.mass.expect("scored");
+    assert!(mass < 0.5, "a tiny model would say something else: {mass}");
+    let (at, above) = (format!("{mass:?}"), format!("{:?}", mass * (1.0 + 1e-9)));
+    let cases = [
+        ("at the border", "0.000001", at.as_str(), vec![]),
+        ("above it", "0.000001", above.as_str(), vec![Lack::OptionMass]),
+        ("the margin alone", "2", at.as_str(), vec![Lack::Margin]),
+        ("both", "2", "1", vec![Lack::Margin, Lack::OptionMass]),
+    ];
+    for (name, below, least, lacks) in cases {
+        let decision = decided(open(&masses(below, least, "slow")).as_ref(), Method::Score);
+        let leg = decision.leg.as_ref().unwrap();
+        assert_eq!((leg.escalated, &leg.lacks), (!lacks.is_empty(), &lacks), "{name}");
+        assert_eq!((leg.option_mass, leg.least_mass), (Some(mass), least.parse().unwrap()));
+        let profile = if lacks.is_empty() { "fast" } else { "slow" };
+        assert_eq!(leg.profile, profile, "{name}");
+    }
+    // Where nobody says one, it is that of a judge's gate; the outcome says which of both it was.
+    let text = file("0.000001", "far").replace(", option_mass = 0", "");
+    let provider = open(&text);
+    let input = Input::new("¿Qué?");
+    let outcome =
+        decide(provider.as_ref(), &input, &labels(), Method::Score, &Stop::never()).unwrap();
+    let Outcome::Undecided(undecided) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(
+        (undecided.leg.least_mass, &undecided.leg.lacks[..]),
+        (0.5, &[Lack::OptionMass][..])
+    );
+    let text = undecided.error().to_string();
+    assert!(
+        text.contains("cascade `twice`: option mass ") && text.contains(" of 0.5, and"),
+        "{text}"
+    );
+    assert!(!text.contains("margin"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! `recinto ask`: one question, one answer.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use recinto_chat::Role;
 use recinto_engine::Request;
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let turn = Turn { labels, identity, ..Turn::from(request) };
     open::present(&screen, provider.as_ref());
     let streaming = screen.terminal && !args.no_stream && !args.output.json;
-    let stop = interrupt.stop();
+    let (stop, begun) = (interrupt.stop(), SystemTime::now());
     let reply = screen.stream(streaming, |sink| provider.complete(&turn, &stop, sink))?;
     let facts = provider.local().map(|local| local.model().facts());
     let reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     }
     remarks(&screen, &reply, args.output.json);
     // The answer stands on stdout already.
-    receipts.write(reply.local()).map_err(Failure::told)?;
+    receipts.reply(&reply, provider.as_ref(), begun).map_err(Failure::told)?;
     Ok(exit_of(&reply.finish))
 }
 

@@ -1,6 +1,6 @@
 //! `recinto chat`: a conversation, line by line. No history file is kept.
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, time::SystemTime};
 
 use recinto_chat::{Message, Role};
 use recinto_engine::{Options, Request, Session};
@@ -230,6 +230,7 @@ impl Talk {
             options: self.options.clone(),
             ..Request::default()
         };
+        let begun = SystemTime::now();
         let (labels, identity) = (self.labels.clone(), self.identity.clone());
         let turn = Asked { labels, identity, ..Asked::from(request) };
         let (provider, session, stop) = (&self.provider, &mut self.session, interrupt.stop());
@@ -243,7 +244,7 @@ impl Talk {
         let facts = self.provider.local().map(|local| local.model().facts());
         let mut reply = reply.map_err(|e| Failure::from(e).with_room(facts.as_ref()))?;
         self.show(&reply)?;
-        self.receipts.write(reply.local()).map_err(Failure::told)?;
+        self.receipts.reply(&reply, self.provider.as_ref(), begun).map_err(Failure::told)?;
         let exit = ask::exit_of(&reply.finish);
         if reply.finish == Finish::Cancelled && reply.text.is_empty() {
             self.messages.pop();

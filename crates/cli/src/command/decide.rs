@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use recinto_engine::{Digests, Usage};
+use recinto_engine::{Digest, Digests, Mode, Usage};
 use recinto_provider::{Provider, Task};
-use recinto_tasks::{Decision, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide};
+use recinto_tasks::{Decision, Lack, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
+    recorded::Scoring,
     task::{self, Asked, Made, Ready, TaskArgs},
 };
 
@@ -124,10 +125,6 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         None if cascade => Method::Score,
         _ => Method::Generate,
     };
-    if matches!(method, Method::Score) && args.task.wants_receipt() {
-        return Err(Failure::usage("a scoring leaves no receipt")
-            .hint("`--method generate` does; without --receipt it runs"));
-    }
     begun.run("decide", |ready| one(ready, &labels, method))
 }
 
@@ -137,7 +134,7 @@ fn one(ready: &mut Ready, labels: &Labels, method: Method) -> Result<Exit, Failu
     let decision = match outcome.map_err(|error| ready.failed(error))? {
         Outcome::Done(decision) => decision,
         Outcome::Incomplete(incomplete) => return Err(ready.incomplete(&incomplete)),
-        Outcome::Undecided(undecided) => return self::undecided(ready, &undecided),
+        Outcome::Undecided(undecided) => return self::undecided(ready, &undecided, labels),
     };
     if ready.json {
         let body = body(ready, &decision)?;
@@ -148,17 +145,35 @@ fn one(ready: &mut Ready, labels: &Labels, method: Method) -> Result<Exit, Failu
     }
     details(ready, &decision.scores);
     if let Some(leg) = &decision.leg {
-        let margin = leg.margin.unwrap_or_default();
-        ready.screen.detail(&format!(
-            "cascade {}: a margin of {margin:.6}, {} is wanted; {} answered",
-            leg.cascade, leg.below, leg.profile
-        ));
+        let figures: Vec<String> =
+            [Lack::Margin, Lack::OptionMass].map(|figure| leg.told(figure)).into();
+        let (figures, by) = (figures.join(", "), &leg.profile);
+        ready.screen.detail(&format!("cascade {}: {figures}; {by} answered", leg.cascade));
     }
+    let answered = answered(ready.provider.as_ref(), &decision);
     if let Some(reply) = &decision.reply {
         ready.remarks(reply);
-        ready.record(reply).map_err(Failure::told)?;
+        ready.record_of(reply, answered).map_err(Failure::told)?;
+    } else {
+        let Decision { scores, mass, input, usage, .. } = &decision;
+        let scoring = scoring(labels, scores, mass.unwrap_or_default(), *input, *usage);
+        ready.record_scores(&scoring, answered).map_err(Failure::told)?;
     }
     Ok(Exit::Done)
+}
+
+/// A scoring of labels for its receipt.
+fn scoring<'a>(
+    labels: &'a Labels,
+    scores: &'a [Scored],
+    mass: f64,
+    input: Option<Digest>,
+    usage: Usage,
+) -> Scoring<'a> {
+    let nothing = labels.nothing().map_or("", |label| label.name.as_str());
+    let row = |score: &'a Scored| (score.label.as_deref().unwrap_or(nothing), score.logprob);
+    // A decision has instructions, so it goes through a template.
+    Scoring { labels: scores.iter().map(row).collect(), mass, input, usage, mode: Mode::Chat }
 }
 
 fn details(ready: &Ready, scores: &[Scored]) {
@@ -201,9 +216,17 @@ fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> 
 }
 
 /// Ends without a label on stdout: a person decides, or nobody does.
-fn undecided(ready: &mut Ready, undecided: &Undecided) -> Result<Exit, Failure> {
+fn undecided(
+    ready: &mut Ready,
+    undecided: &Undecided,
+    labels: &Labels,
+) -> Result<Exit, Failure> {
     details(ready, &undecided.scores);
     let failure = Failure::from(undecided.error());
+    // What ran is on record all the same.
+    let Undecided { scores, mass, input, usage, .. } = undecided;
+    let scoring = scoring(labels, scores, *mass, *input, *usage);
+    ready.record_scores(&scoring, ready.provider.as_ref())?;
     if !ready.json {
         return Err(failure);
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use recinto_engine::{Embedding, Encoder, Pooling, Precision, Shape, Stop};
+use recinto_provider::Counted;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::{
     input::TextArgs,
     interrupt::Interrupt,
     open::{self, ModelArgs, OutputArgs},
+    options,
     screen::Screen,
 };
 
@@ -64,6 +66,10 @@ pub struct Args {
     #[arg(long)]
     truncate: bool,
 
+    /// For whom this is asked: the operator's budget counts for each by itself
+    #[arg(long, value_name = "NAME", value_parser = options::identity)]
+    identity: Option<String>,
+
     /// A table for people, with the first values of each vector
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     table: bool,
@@ -112,6 +118,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let opened = args.model.open_encoder(&settings)?;
     open::introduce_encoder(&screen, &opened, &opened.value);
     let encoder = &opened.value;
+    let budget = Counted::open(&settings, args.identity.as_deref())?;
     let shape = args.shape(encoder)?;
     if args.table {
         screen.line(&format!("{:>6}  {:>6}  first values", "text", "tokens"))?;
@@ -119,7 +126,15 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut all: Vec<Embedding> = Vec::new();
     for (part, items) in items.chunks(TOGETHER).enumerate() {
         let texts: Vec<&str> = items.iter().map(|item| &*item.text).collect();
-        let found = encoder.embed(&texts, shape, args.truncate, &Stop::never());
+        let found = budget.spend(
+            known(encoder, &texts, &budget)?,
+            &Stop::never(),
+            |stop| encoder.embed(&texts, shape, args.truncate, stop),
+            |found| found.iter().flatten().map(|one| one.tokens as u64).sum(),
+        )?;
+        if let Some(error) = found.as_ref().err().and_then(|_| budget.exhausted()) {
+            return Err(error.into());
+        }
         let found = found.map_err(|error| match (items.len(), part) {
             (_, 0) => Failure::from(error),
             // Places are counted from the first text of all.
@@ -166,6 +181,20 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         if shape.normalize { "of length 1" } else { "of any length" }
     ));
     Ok(Exit::Done)
+}
+
+/// Tokens that these texts have at least, where it is worth counting them: those of a text that is
+/// cut are as many as the model has room for.
+fn known(encoder: &Encoder, texts: &[&str], budget: &Counted) -> Result<u64, Failure> {
+    if !budget.limits_tokens() {
+        return Ok(0);
+    }
+    let room = encoder.facts().context.unwrap_or(u64::MAX);
+    let tokenizer = encoder.model().tokenizer();
+    texts.iter().try_fold(0u64, |sum, text| {
+        let ids = tokenizer.encode_plain(text)?;
+        Ok(sum.saturating_add((ids.len() as u64).min(room)))
+    })
 }
 
 fn row<'a>(index: usize, item: &'a Item<'_>, embedding: &'a Embedding) -> Row<'a> {

@@ -3,6 +3,7 @@
 pub mod asked;
 mod batch;
 pub mod calibrate;
+mod counted;
 mod folder;
 mod judged;
 pub mod labelled;

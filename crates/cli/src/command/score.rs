@@ -10,6 +10,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
+    recorded::Scoring,
     task::{self, Asked, Ready, TaskArgs},
 };
 
@@ -60,9 +61,6 @@ struct Row<'a> {
 }
 
 pub fn run(args: Args) -> Result<Exit, Failure> {
-    if args.task.wants_receipt() {
-        return Err(Failure::usage("a scoring leaves no receipt"));
-    }
     let begun = args.task.begin(Task::Score, &[args.labels.as_deref()])?;
     let mut labels = args.label.clone();
     if let Some(path) = &args.labels {
@@ -109,5 +107,17 @@ fn one(ready: &mut Ready, labels: &[String]) -> Result<Exit, Failure> {
         }
     }
     ready.screen.detail(&format!("all of them together: {:.6}", scores.mass));
+    let scoring = Scoring {
+        labels: labels
+            .iter()
+            .zip(&scores.labels)
+            .map(|(label, score)| (label.as_str(), score.logprob))
+            .collect(),
+        mass: scores.mass,
+        input: scores.input,
+        usage: scores.usage,
+        mode: scores.mode,
+    };
+    ready.record_scores(&scoring, ready.provider.as_ref()).map_err(Failure::told)?;
     Ok(Exit::Done)
 }

@@ -8,7 +8,7 @@ use std::{ops::ControlFlow, path::PathBuf};
 
 use recinto_engine::{Claimant, Digests, Facts, Options, Piece, Reply, Request, Verdict};
 use recinto_provider::{
-    BUILD, FILE_NAME, Local, Name, Reader, Settings, Shown, Source, Turn, lock::InForce,
+    BUILD, FILE_NAME, Local, Name, Reader, Settings, Shown, Source, Turn, WORDS, lock::InForce,
 };
 use recinto_store::Store;
 use serde::Serialize;
@@ -139,18 +139,6 @@ struct Chosen {
 /// Settings whose line is shown with what came of them, when a model is open.
 const LATER: [&str; 2] = ["threads", "level"];
 
-/// Settings that concern services elsewhere; shown with one, or where somebody said them.
-const ELSEWHERE: [&str; 9] = [
-    "base_url",
-    "wire",
-    "api_key_file",
-    "silence",
-    "retries",
-    "proxy",
-    "ca_file",
-    "stream",
-    "unsupported",
-];
 /// Settings that concern a service that reads a judge's questions; shown with one, or where somebody
 /// said them.
 const JUDGE: [&str; 3] = ["judge_service", "judge_base_url", "judge_api_key_file"];
@@ -174,13 +162,14 @@ impl Chosen {
             // A model that is not set is worth a line; what has no default is not.
             let worth =
                 set || key.default.value().is_some() || matches!(key.name, "model" | "lock");
-            let other: &[&str] = match settings.provider() {
-                Name::Local => &ELSEWHERE,
-                Name::Mock => &[],
-                _ => &HERE,
+            // What concerns somebody else is shown where somebody said it.
+            let other = match settings.provider() {
+                Name::Local => WORDS.iter().any(|row| row.1 == key.name),
+                Name::Mock => false,
+                _ => HERE.contains(&key.name),
             };
             let judges = JUDGE.contains(&key.name) && settings.reader() != Reader::Hosted;
-            let worth = worth && (set || !(other.contains(&key.name) || judges));
+            let worth = worth && (set || !(other || judges));
             if worth && !LATER.contains(&key.name) {
                 lines.push((key.name, row.line()));
             }
@@ -255,6 +244,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Ok(choice) => (choice.settings, None),
         Err(error) => (said.clone(), Some(Failure::from(error))),
     };
+    args.receipt.of_this_process(&settings)?;
     let receipts = args.receipt.target(&settings, &[])?;
     let chosen = Chosen::of(&settings, &said);
     let silent = args.output.quiet && !args.output.json;
@@ -304,7 +294,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
             } else if !silent {
                 model_lines(&mut screen, &settings, &local, &facts, &reply)?;
             }
-            receipts.write(Some(&reply)).map_err(Failure::told)?;
+            receipts.write(&reply).map_err(Failure::told)?;
             Ok(Exit::Done)
         }
         Err(failure) => {

@@ -35,7 +35,7 @@ pub(super) enum Paths {
 
 impl Paths {
     /// What `text` in a file of `folder` means.
-    fn rebased(self, text: &str, folder: &Path, around: &Surroundings) -> String {
+    pub(super) fn rebased(self, text: &str, folder: &Path, around: &Surroundings) -> String {
         let (prefix, path) = match self {
             Paths::No => return text.to_owned(),
             Paths::Or(word) if text == word => return text.to_owned(),

@@ -8,14 +8,16 @@ use recinto_engine::{Precision, SessionOptions};
 use recinto_judge::{
     Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
 };
-use recinto_provider::{Reader, Settings, Task};
+use recinto_provider::{Counted, Reader, Settings, Task};
 use recinto_receipt::Digest;
 use serde::Serialize;
 
+use super::counted::Metered;
 use crate::{
     failure::Failure,
     interrupt::Interrupt,
     open::{self, ModelArgs},
+    options,
     screen::Screen,
     write,
 };
@@ -93,6 +95,10 @@ pub struct ReaderArgs {
     /// Most positions of state and question together
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     context: Option<usize>,
+
+    /// For whom this is asked: the operator's budget counts for each by itself
+    #[arg(long, value_name = "NAME", value_parser = options::identity)]
+    identity: Option<String>,
 
     #[command(flatten)]
     pub model: ModelArgs,
@@ -202,7 +208,7 @@ impl ReaderArgs {
                     let what = "--context is not for hosted: a service has the room it has";
                     return Err(Failure::usage(what));
                 }
-                let opened = super::service::open(settings, interrupt.stop())?;
+                let opened = super::service::open(settings, self.identity.as_deref(), interrupt.stop())?;
                 opened.warnings.iter().for_each(|warning| screen.note(warning));
                 (host, warnings) = (Some(opened.host), opened.warnings);
                 model = settings.judge_model.as_ref().map(|setting| setting.value.clone());
@@ -221,6 +227,14 @@ impl ReaderArgs {
             let what = "--long windows is for models of this process: gguf and laya";
             return Err(Failure::usage(what));
         }
+        // A service counts each request by itself.
+        let backend: Box<dyn Backend> = match settings.reader() {
+            Reader::Hosted => backend,
+            _ => {
+                let budget = Counted::open(settings, self.identity.as_deref())?;
+                Box::new(Metered::new(backend, budget))
+            }
+        };
         let prior = self.prior.then_some(debias::ALPHA);
         let usual = match settings.reader() {
             // Each order is a request that is paid for.

@@ -1,9 +1,10 @@
 //! The operator's profiles and cascades, and who answers each task, with what said so.
 
 use recinto_policy::{Mapped, Place};
-use recinto_provider::{Route, Rule, Settings, TASKS, Task, policies};
+use recinto_provider::{Route, Rule, Settings, Surroundings, TASKS, Task, policies};
 use serde::Serialize;
 
+use super::others;
 use crate::failure::{Failure, Told};
 
 /// What `[profiles]`, `[cascade]` and `[tasks]` come to.
@@ -23,7 +24,52 @@ struct Profile {
     name: String,
     provider: String,
     model: String,
+    /// Of one that is a table: the host, and where the key is; never what it is.
+    #[serde(flatten)]
+    line: Option<Line>,
     place: String,
+}
+
+/// How a profile's service is reached.
+#[derive(Serialize)]
+struct Line {
+    base_url: Option<String>,
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Told>,
+}
+
+impl Line {
+    /// As the table of `profile` says; `None` where it is none.
+    fn of(settings: &Settings, profile: &recinto_policy::Profile) -> Option<Line> {
+        if profile.words.is_empty() {
+            return None;
+        }
+        let around = Surroundings::now();
+        let found = around.and_then(|around| settings.with_profile(profile, &around));
+        Some(match found {
+            Ok(settings) => Line {
+                key: others::key_place(&settings),
+                base_url: settings.base_url.map(|url| url.value),
+                error: None,
+            },
+            Err(error) => {
+                let error = Some(Failure::from(error).tell());
+                Line { base_url: None, key: None, error }
+            }
+        })
+    }
+
+    fn text(&self) -> String {
+        if let Some(error) = &self.error {
+            return format!(": {}", error.message());
+        }
+        let url = self.base_url.as_ref().map_or(String::new(), |url| format!(" at {url}"));
+        match &self.key {
+            Some(key) => format!("{url}, key in {key}"),
+            None => format!("{url}, no key"),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -31,6 +77,7 @@ struct Cascade {
     name: String,
     first: String,
     below: f64,
+    option_mass: f64,
     then: String,
     place: String,
 }
@@ -74,12 +121,14 @@ impl Mapping {
             name: profile.name.clone(),
             provider: profile.provider.clone(),
             model: profile.model.clone(),
+            line: Line::of(settings, profile),
             place: place(&profile.place),
         };
         let cascade = |cascade: &recinto_policy::Cascade| Cascade {
             name: cascade.name.clone(),
             first: cascade.first.name.clone(),
             below: cascade.below,
+            option_mass: cascade.option_mass,
             then: cascade.then.name.clone(),
             place: place(&cascade.place),
         };
@@ -105,11 +154,14 @@ impl Mapping {
         if let Some(error) = &self.error {
             out.push(("profiles", format!("none can be followed: {}", error.message())));
         }
-        for Profile { name, provider, model, place } in &self.profiles {
-            out.push(("profile", format!("{name} = {provider}/{model} ({place})")));
+        for Profile { name, provider, model, line, place } in &self.profiles {
+            let line = line.as_ref().map(Line::text).unwrap_or_default();
+            out.push(("profile", format!("{name} = {provider}/{model}{line} ({place})")));
         }
-        for Cascade { name, first, below, then, place } in &self.cascades {
-            let text = format!("{name} = {first}, below {below} then {then} ({place})");
+        for Cascade { name, first, below, option_mass, then, place } in &self.cascades {
+            let text = format!(
+                "{name} = {first}, below {below} or option mass {option_mass} then {then} ({place})"
+            );
             out.push(("cascade", text));
         }
         for row in &self.tasks {
