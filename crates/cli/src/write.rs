@@ -125,7 +125,8 @@ impl Target {
         Ok(done)
     }
 
-    fn refused(&self, error: &io::Error) -> Failure {
+    /// The system does not let it be written.
+    pub fn refused(&self, error: &io::Error) -> Failure {
         Failure::running(format!("cannot write {}: {error}", self.path.display()))
     }
 }
@@ -139,6 +140,9 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Where a file called `path` is or would be, or why there can be none.
 fn place(path: &Path) -> Result<PathBuf, String> {
+    if path == Path::new("-") {
+        return Err("it has to be a file; one of that name is `./-`".into());
+    }
     let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if is_folder || path.file_name().is_none() || path.is_dir() {
         return Err("it is a folder".into());
@@ -206,6 +210,7 @@ mod tests {
         assert!(target.write(b"x").is_err());
         assert!(Target::new(&gone.join("r"), &[]).is_err(), "no folder");
         assert!(Target::new(dir.path(), &[]).is_err(), "a folder");
+        assert!(Target::new(Path::new("-"), &[]).is_err(), "what elsewhere is stdout");
     }
 
     #[test]
