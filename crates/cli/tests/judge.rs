@@ -523,7 +523,7 @@ fn records_that_are_no_plain_file() {
     shell.write("one.toml", QUESTIONS.split("[urgente]").next().unwrap());
     let pipe = shell.path().join("tubo");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let args = ["judge", "run", "-Q", "one.toml", "--in"];
+    let args = ["judge", "run", "-Q", "one.toml"];
     // Nobody has opened the other end; nobody writes; the lines are bad and there is no end.
     type Case<'a> = (&'a str, &'a str, Stdio, Option<&'a [u8]>);
     let cases: [Case; 3] = [
@@ -532,7 +532,7 @@ fn records_that_are_no_plain_file() {
         ("half a line", "-", Stdio::piped(), Some(b"{}\n{\"state\": \"")),
     ];
     for (signal, (name, input, stdin, bytes)) in ["INT", "TERM", "INT"].into_iter().zip(cases) {
-        let mut command = shell.command(&with(&args, &[input, "--out", "o"]));
+        let mut command = shell.command(&with(&args, &["--in", input, "--out", "o"]));
         let mut child = command.stdin(stdin).spawn().unwrap();
         let mut held = child.stdin.take();
         if let (Some(pipe), Some(bytes)) = (&mut held, bytes) {
@@ -548,14 +548,14 @@ fn records_that_are_no_plain_file() {
         drop(held);
         assert_eq!(shell::finish(child).code, Some(130), "{name}");
     }
-    let fits = with(&["judge", "calibrate", "-Q", "one.toml", "-o", "c", "--data"], &["tubo"]);
+    let fits = with(&["judge", "calibrate", "-Q", "one.toml", "-o", "c"], &["--data", "tubo"]);
     let ran = shell.run(&fits);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.contains("it is read twice"), "{}", ran.err);
     fs::create_dir(shell.path().join("ajena")).unwrap();
     let theirs = shell.write("ajena/person.jsonl", "{\"nota\": \"ñ\"}");
     shell.write("in.jsonl", RECORDS);
-    let ran = shell.run(&with(&args, &["in.jsonl", "--out", "ajena"]));
+    let ran = shell.run(&with(&args, &["--in", "in.jsonl", "--out", "ajena"]));
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert_eq!(fs::read_to_string(theirs).unwrap(), "{\"nota\": \"ñ\"}", "it stays as it is");
 }
