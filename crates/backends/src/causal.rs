@@ -69,7 +69,7 @@ impl Causal {
             return Err(Error::new(Kind::Model, what)
                 .hint("letters are read as the first token; take a model that need not think"));
         }
-        let digests = model.digests()?;
+        let digests = model.digests_until(&stop)?;
         let identity =
             recinto_judge::Model::Local { digest: digests.weights, dtype: dtype(model, &session) };
         Ok(Causal {

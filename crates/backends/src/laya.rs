@@ -45,23 +45,24 @@ impl Laya {
     /// As [`Encoder::open`]; and a checkpoint that is none of Laya's, or whose configuration or
     /// vocabulary lacks what the prompt is made of.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Laya, recinto_engine::Error> {
-        Laya::open_files(std::slice::from_ref(&path.to_owned()), options)
+        Laya::open_files(std::slice::from_ref(&path.to_owned()), options, Stop::never())
     }
 
-    /// The same of the files `paths`.
+    /// The same of the files `paths`; `stop` ends the wait for the digest, and readings.
     ///
     /// # Errors
     ///
-    /// As [`Laya::open`].
+    /// As [`Laya::open`]; and `stop`.
     pub fn open_files(
         paths: &[PathBuf],
         options: &OpenOptions,
+        stop: Stop,
     ) -> Result<Laya, recinto_engine::Error> {
         let encoder = Encoder::open_files(paths, options)?;
         let setup = Setup::of(&encoder)?;
-        let digest = encoder.digests()?.weights;
+        let digest = encoder.model().digests_until(&stop)?.weights;
         let reader = setup.reader;
-        Ok(Laya { encoder, setup, reader, digest, long: Long::Refuse, stop: Stop::never() })
+        Ok(Laya { encoder, setup, reader, digest, long: Long::Refuse, stop })
     }
 
     /// Whether a model of this encoder's architecture is read in this way.

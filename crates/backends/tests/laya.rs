@@ -513,7 +513,7 @@ fn what_is_no_checkpoint_of_laya() {
         assert!(error.to_string().contains(says), "{file}: {error}");
     };
     without("rl_agent_config.json", "which say what the weights are");
-    without("encoder/config.json", "number of layers");
+    without("encoder/config.json", "encoder/config.json does not exist");
     without("tokenizer/tokenizer.json", "tokenizer");
     without("tokenizer/tokenizer_config.json", "names no mask token");
     without("model.safetensors", "no .safetensors file");

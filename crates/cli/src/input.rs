@@ -17,6 +17,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     interrupt::Interrupt,
+    lines::written_by_us,
     text::{self, Encoding},
 };
 
@@ -208,7 +209,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn start(how: Reading) -> Lines {
+    /// Starts reading; refused where the answers go into the very file that is read.
+    pub fn start(how: Reading) -> Result<Lines, Failure> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned().ok();
+        if let Some(name) = stdin.and_then(|fd| written_by_us(&File::from(fd))) {
+            let what = format!("cannot read stdin: standard {name} goes into the same file");
+            return Err(Failure::usage(what).hint("let the answers go elsewhere"));
+        }
         let (sender, lines) = mpsc::sync_channel(0);
         std::thread::spawn(move || {
             let mut split = Split::new(how.lock);
@@ -228,7 +235,7 @@ impl Lines {
                 }
             }
         });
-        Lines { how, lines }
+        Ok(Lines { how, lines })
     }
 
     /// The next line without its end; `None` at the end of stdin.

@@ -14,6 +14,7 @@ use recinto_engine::Stop;
 use crate::{exit::Exit, failure::Failure};
 
 /// Whether somebody asked to stop.
+#[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {

@@ -62,6 +62,7 @@ pub fn only_local() -> Result<(), ExitCode> {
 pub fn main() -> ExitCode {
     let done = shield().and_then(|()| {
         hush_panics();
+        recinto_os::signal::limits_are_errors();
         recinto_os::signal::end_when_cut_short(CUT_SHORT, Exit::Failed as i32)
             .map_err(|e| Failure::running(format!("cannot listen for signals: {e}")))?;
         panic::catch_unwind(AssertUnwindSafe(run))

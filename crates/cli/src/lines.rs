@@ -1,23 +1,27 @@
 //! Lines of a file of records, one at a time and bounded: a bad one is told by its number and does
-//! not stop the others.
+//! not stop the others. Ctrl-C is heard between any two of them, and while one is waited for.
 
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
+    sync::mpsc,
 };
 
-use crate::failure::Failure;
+use crate::{exit::Exit, failure::Failure, interrupt::Interrupt};
 
 /// The most bytes of a line: what a text or a judge's state may have, and its keys.
 const LONGEST: usize = (32 << 20) + (1 << 16);
+/// Bytes of a pipe that are asked for at a time.
+const STEP: usize = 1 << 16;
 
 /// A file of records, each read from its line by one function.
 pub struct Lines<T> {
     from: BufReader<Box<dyn Read>>,
     place: PathBuf,
     number: u64,
+    interrupt: Interrupt,
     read: fn(&str) -> Result<T, String>,
 }
 
@@ -26,22 +30,34 @@ pub type Line<T> = (u64, Result<T, String>);
 
 impl<T> Lines<T> {
     /// Opens `path`; `-` is stdin.
-    pub fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Lines<T>, Failure> {
-        let fault = |e: io::Error| Failure::usage(format!("cannot read {}: {e}", path.display()));
-        let from: Box<dyn Read> = match path == Path::new("-") {
-            true => {
-                let fd = io::stdin().as_fd().try_clone_to_owned().map_err(fault)?;
-                Box::new(File::from(fd))
-            }
+    pub fn open(
+        path: &Path,
+        interrupt: &Interrupt,
+        read: fn(&str) -> Result<T, String>,
+    ) -> Result<Lines<T>, Failure> {
+        let refuse = |why: &str| Failure::usage(format!("cannot read {}: {why}", path.display()));
+        let fault = |e: io::Error| refuse(&e.to_string());
+        let file = match path == Path::new("-") {
+            true => File::from(io::stdin().as_fd().try_clone_to_owned().map_err(fault)?),
             false => {
                 if path.is_dir() {
-                    let what = format!("cannot read {}: it is a folder", path.display());
-                    return Err(Failure::usage(what));
+                    return Err(refuse("it is a folder"));
                 }
-                Box::new(File::open(path).map_err(fault)?)
+                let owned = path.to_owned();
+                // A named pipe waits for its other end.
+                interrupt.wait_for(move || File::open(owned))?.map_err(fault)?
             }
         };
-        Ok(Lines { from: BufReader::new(from), place: path.to_owned(), number: 0, read })
+        if let Some(name) = written_by_us(&file) {
+            return Err(refuse(&format!("standard {name} goes into it"))
+                .hint("what is written would be read as more records; let it go elsewhere"));
+        }
+        let from: Box<dyn Read> = match file.metadata().map_err(fault)?.is_file() {
+            true => Box::new(file),
+            false => Box::new(Arriving::start(file, interrupt.clone())),
+        };
+        let (place, interrupt) = (path.to_owned(), interrupt.clone());
+        Ok(Lines { from: BufReader::new(from), place, number: 0, interrupt, read })
     }
 
     /// The next line that is not blank; `None` at the end.
@@ -49,6 +65,9 @@ impl<T> Lines<T> {
         loop {
             let mut bytes = Vec::new();
             let read = next(&mut self.from, &mut bytes, LONGEST);
+            if self.interrupt.is_set() {
+                return Err(Failure::silent(Exit::Interrupted));
+            }
             let whole = read.map_err(|e| {
                 Failure::running(format!("cannot read {}: {e}", self.place.display()))
             })?;
@@ -68,6 +87,74 @@ impl<T> Lines<T> {
                 (true, Ok(text)) => (self.read)(text),
             };
             return Ok(Some((self.number, record)));
+        }
+    }
+}
+
+/// Which of the standard outputs goes into the very file that is read: such a file never ends.
+pub fn written_by_us(file: &File) -> Option<&'static str> {
+    let of = |file: File| file.metadata().ok().filter(|meta| meta.is_file());
+    let read = of(file.try_clone().ok()?)?;
+    let outputs = [
+        ("output", io::stdout().as_fd().try_clone_to_owned()),
+        ("error", io::stderr().as_fd().try_clone_to_owned()),
+    ];
+    let same = |fd: io::Result<_>| {
+        let other = fd.ok().and_then(|fd| of(File::from(fd)));
+        other.is_some_and(|other| (other.dev(), other.ino()) == (read.dev(), read.ino()))
+    };
+    outputs.into_iter().find_map(|(name, fd)| same(fd).then_some(name))
+}
+
+/// A pipe or a terminal, read by a thread of its own so that who waits for it hears Ctrl-C.
+struct Arriving {
+    parts: mpsc::Receiver<io::Result<Vec<u8>>>,
+    part: io::Cursor<Vec<u8>>,
+    interrupt: Interrupt,
+}
+
+impl Arriving {
+    fn start(mut from: impl Read + Send + 'static, interrupt: Interrupt) -> Arriving {
+        let (sender, parts) = mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            loop {
+                let mut part = vec![0; STEP];
+                let read = match from.read(&mut part) {
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read,
+                };
+                let sent = match read {
+                    Ok(0) => return,
+                    Ok(len) => {
+                        part.truncate(len);
+                        sender.send(Ok(part))
+                    }
+                    Err(e) => return drop(sender.send(Err(e))),
+                };
+                if sent.is_err() {
+                    return;
+                }
+            }
+        });
+        Arriving { parts, part: io::Cursor::default(), interrupt }
+    }
+}
+
+impl Read for Arriving {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.part.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            match self.parts.recv_timeout(Interrupt::STEP) {
+                Ok(part) => self.part = io::Cursor::new(part?),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(mpsc::RecvTimeoutError::Timeout) if self.interrupt.is_set() => {
+                    return Err(io::Error::other("interrupted"));
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 }

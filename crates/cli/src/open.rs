@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_backends::Laya;
-use recinto_engine::{Encoder, Facts, OpenOptions, Reply as EngineReply, SessionOptions};
+use recinto_engine::{Encoder, Facts, OpenOptions, Reply as EngineReply, SessionOptions, Stop};
 use recinto_provider::{
     Choice, Local, Name, Opened, Provider, Reply, Settings, Task, digest_cache,
 };
@@ -121,9 +121,11 @@ impl ModelArgs {
         Ok(recinto_provider::open_as(settings, options, open, Encoder::model)?)
     }
 
-    /// Opens the model of `settings` as Laya.
-    pub fn open_laya(&self, settings: &Settings) -> Result<Opened<Laya>, Failure> {
-        let open = |paths: &[PathBuf], options: &OpenOptions| Laya::open_files(paths, options);
+    /// Opens the model of `settings` as Laya; `stop` ends that, and its readings.
+    pub fn open_laya(&self, settings: &Settings, stop: Stop) -> Result<Opened<Laya>, Failure> {
+        let open = |paths: &[PathBuf], options: &OpenOptions| {
+            Laya::open_files(paths, options, stop.clone())
+        };
         fn model(laya: &Laya) -> &recinto_engine::Model {
             laya.encoder().model()
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use recinto_chat::Role;
 use recinto_engine::Message;
+use recinto_judge::json;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use crate::{
     envelope,
     exit::Exit,
     failure::{Failure, Told},
+    interrupt::Interrupt,
     lines::Lines,
     options,
     task::Ready,
@@ -48,8 +50,7 @@ struct Counts {
 
 /// A record from its line. No word of it is in the error.
 fn read(line: &str) -> Result<Record, String> {
-    let value = serde_json::from_str::<Value>(line)
-        .map_err(|fault| format!("no JSON, at column {}", fault.column()))?;
+    let value = json::parse(line, "a record").map_err(|fault| fault.what().to_owned())?;
     let Value::Object(mut map) = value else {
         return Err("a record that is no map".into());
     };
@@ -83,8 +84,8 @@ fn read(line: &str) -> Result<Record, String> {
 }
 
 /// The records of a file; `-` is stdin.
-pub fn open(path: &Path) -> Result<Lines<Record>, Failure> {
-    Lines::open(path, read)
+pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Lines<Record>, Failure> {
+    Lines::open(path, interrupt, read)
 }
 
 /// Does `one` with each record in turn; it prints its own envelope.
@@ -147,10 +148,15 @@ mod tests {
 
     #[test]
     fn what_is_no_record() {
+        let deep = format!("{{\"text\":{}", "[".repeat(100_000));
         let cases = [
             ("whole", r#"{"text":"¿Qué?","id":7,"data_labels":["phi"],"identity":"ana"}"#, None),
             ("short", r#"{"text":"ñ","id":null}"#, None),
-            ("no JSON", r#"{"text": canary}"#, Some("no JSON, at column 10")),
+            ("no JSON", r#"{"text": canary}"#, Some("not a record (column 10)")),
+            ("a key twice", r#"{"text":"a","text":"canary"}"#, Some("a key twice (column 28)")),
+            ("deep", &deep, Some("too deep")),
+            ("beyond double", r#"{"text":"a","id":1e999}"#, Some("not a record (column 22)")),
+            ("half a pair", r#"{"text":"\ud800"}"#, Some("not a record (column 16)")),
             ("a list", r#"["canary"]"#, Some("that is no map")),
             ("unknown", r#"{"text":"a","canary":1}"#, Some("known: text, id, data_labels")),
             ("no text", r#"{"id":"canary"}"#, Some("without a text")),

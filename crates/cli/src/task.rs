@@ -119,7 +119,7 @@ impl Begun<'_> {
                 let what = "--lock-memory is not for records: their lines cannot be locked yet";
                 return Err(Failure::usage(what).hint("leave it out, or turn the swap off"));
             }
-            let lines = records::open(path)?;
+            let lines = records::open(path, &self.interrupt)?;
             let ready = self.opened(instructions, Message::new(Role::User, ""))?;
             return records::run(lines, Ready { json: true, ..ready }, command, one);
         }

@@ -14,6 +14,10 @@ use crate::failure::Failure;
 
 /// Links that are followed before they count as a circle; as many as Linux follows.
 const LINKS: usize = 40;
+/// Characters of a name that stand in that of the file beside it.
+const NAMED: usize = 50;
+/// Files of killed processes that may lie beside a place.
+const TRIES: u32 = 1000;
 
 /// A new file: whole, or not there.
 pub fn new_file(path: &Path, text: &str) -> Result<(), Failure> {
@@ -58,10 +62,21 @@ impl Drop for Temporary {
 impl Temporary {
     fn beside(place: &Path) -> io::Result<Temporary> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let path = folder_of(place).join(format!(".{name}.{}.tmp", std::process::id()));
+        // Room for what comes after a name that is as long as names can be.
+        let (name, id): (String, _) = (name.chars().take(NAMED).collect(), std::process::id());
         // Whatever the mask says: a lock that others could write to would not be believed.
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path)?;
-        Ok(Temporary { file, path })
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o644);
+        for try_ in 0.. {
+            let path = folder_of(place).join(format!(".{name}.{id}.{try_}.tmp"));
+            match options.open(&path) {
+                Ok(file) => return Ok(Temporary { file, path }),
+                // In a container each process has the number of one that was killed before.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && try_ < TRIES => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// Becomes `place`, which holds then what was written.
@@ -125,7 +140,8 @@ impl Target {
         Ok(done)
     }
 
-    fn refused(&self, error: &io::Error) -> Failure {
+    /// The system does not let it be written.
+    pub fn refused(&self, error: &io::Error) -> Failure {
         Failure::running(format!("cannot write {}: {error}", self.path.display()))
     }
 }
@@ -139,6 +155,9 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Where a file called `path` is or would be, or why there can be none.
 fn place(path: &Path) -> Result<PathBuf, String> {
+    if path == Path::new("-") {
+        return Err("it has to be a file; one of that name is `./-`".into());
+    }
     let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if is_folder || path.file_name().is_none() || path.is_dir() {
         return Err("it is a folder".into());
@@ -206,6 +225,19 @@ mod tests {
         assert!(target.write(b"x").is_err());
         assert!(Target::new(&gone.join("r"), &[]).is_err(), "no folder");
         assert!(Target::new(dir.path(), &[]).is_err(), "a folder");
+        assert!(Target::new(Path::new("-"), &[]).is_err(), "what elsewhere is stdout");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_not_in_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ñ".repeat(127));
+        let left = Temporary::beside(&path).unwrap();
+        Target::new(&path, &[]).unwrap().write(b"x").unwrap();
+        assert!(left.path.exists(), "another process may be at it");
+        assert_eq!(fs::read(&path).unwrap(), b"x");
+        drop(left);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

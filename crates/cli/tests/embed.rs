@@ -61,7 +61,12 @@ fn what_is_refused() {
     let (bad, long) = (bad.to_str().unwrap(), long.to_str().unwrap());
     let cases: [(&str, Vec<&str>, i32, &str); 6] = [
         ("a model that writes", vec!["embed", "-m", gguf, "a"], 4, "is no encoder"),
-        ("no JSON", vec!["embed", "--jsonl", "-f", bad], 2, "line 2 of the input is no JSON"),
+        (
+            "no JSON",
+            vec!["embed", "--jsonl", "-f", bad],
+            2,
+            "line 2 of the input is not a text or a map",
+        ),
         (
             "two kinds of input",
             vec!["embed", "--jsonl", "--lines", "a"],

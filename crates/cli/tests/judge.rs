@@ -5,7 +5,7 @@ use crate::shell;
 use std::{
     fs,
     io::Write,
-    process::Stdio,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -404,7 +404,7 @@ fn a_batch() {
     assert!(ran.err.contains("line 3: not a record"), "{}", ran.err);
     assert!(ran.err.contains("line 6: a record without a state"), "{}", ran.err);
     let want = serde_json::json!({
-        "decided": 2, "person": 1, "unavailable": 1, "skipped": 0, "bad": 2
+        "decided": 2, "person": 1, "unavailable": 1, "skipped": 0, "others": 0, "bad": 2
     });
     assert_eq!(json(&ran)["records"], want);
     assert_eq!(ids("decided.jsonl"), ["1:a", "5:3"]);
@@ -431,7 +431,14 @@ fn a_batch() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(!shell.path().join("salida/bad.jsonl").exists());
     shell.write("one.toml", QUESTIONS.split("[urgente]").next().unwrap().replace("va?", "trata?"));
-    assert_eq!(json(&run(&[]))["records"]["skipped"], 0);
+    let other = run(&[]);
+    let counts = &json(&other)["records"];
+    assert_eq!((&counts["skipped"], &counts["others"]), (&0.into(), &4.into()));
+    assert!(
+        other.err.contains("4 records in salida were judged by other questions"),
+        "{}",
+        other.err
+    );
     // A state with nothing at the end of a question's path is its record's fault alone.
     shell.write(
         "one.toml",
@@ -444,8 +451,6 @@ fn a_batch() {
     assert!(ran.err.contains("line 1: ") && ran.err.contains("missing-path"), "{}", ran.err);
 }
 
-/// BAT-01 (simonw/llm#1029, ollama/ollama#6437): killed hard on the way, a batch goes on where it
-/// was: each id once, and the same lines as in one run.
 #[test]
 fn a_batch_without_a_gate_decides_nothing() {
     let shell = gated();
@@ -465,6 +470,8 @@ fn a_batch_without_a_gate_decides_nothing() {
     assert!((sum - 1.0).abs() < 1e-9, "{line}");
 }
 
+/// BAT-01 (simonw/llm#1029, ollama/ollama#6437): killed hard on the way, a batch goes on where it
+/// was: each id once, and the same lines as in one run.
 #[test]
 fn a_batch_that_was_killed() {
     let shell = gated();
@@ -507,6 +514,50 @@ fn a_batch_that_was_killed() {
     want.sort();
     found.sort();
     assert_eq!(found, want);
+}
+
+/// A file of records that waits, or that never ends, and what a folder of somebody else holds.
+#[test]
+fn records_that_are_no_plain_file() {
+    let shell = gated();
+    shell.write("one.toml", QUESTIONS.split("[urgente]").next().unwrap());
+    let pipe = shell.path().join("tubo");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let args = ["judge", "run", "-Q", "one.toml"];
+    // Nobody has opened the other end; nobody writes; the lines are bad and there is no end.
+    type Case<'a> = (&'a str, &'a str, Stdio, Option<&'a [u8]>);
+    let cases: [Case; 3] = [
+        ("a pipe without a writer", "tubo", Stdio::null(), None),
+        ("stdin that waits", "-", Stdio::piped(), Some(b"")),
+        ("half a line", "-", Stdio::piped(), Some(b"{}\n{\"state\": \"")),
+    ];
+    for (signal, (name, input, stdin, bytes)) in ["INT", "TERM", "INT"].into_iter().zip(cases) {
+        let mut command = shell.command(&with(&args, &["--in", input, "--out", "o"]));
+        let mut child = command.stdin(stdin).spawn().unwrap();
+        let mut held = child.stdin.take();
+        if let (Some(pipe), Some(bytes)) = (&mut held, bytes) {
+            pipe.write_all(bytes).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        shell::kill(&child, signal);
+        let end = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "{name}: it hears {signal}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(held);
+        assert_eq!(shell::finish(child).code, Some(130), "{name}");
+    }
+    let fits = with(&["judge", "calibrate", "-Q", "one.toml", "-o", "c"], &["--data", "tubo"]);
+    let ran = shell.run(&fits);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("it is read twice"), "{}", ran.err);
+    fs::create_dir(shell.path().join("ajena")).unwrap();
+    let theirs = shell.write("ajena/person.jsonl", "{\"nota\": \"ñ\"}");
+    shell.write("in.jsonl", RECORDS);
+    let ran = shell.run(&with(&args, &["--in", "in.jsonl", "--out", "ajena"]));
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "{\"nota\": \"ñ\"}", "it stays as it is");
 }
 
 #[test]

@@ -47,9 +47,10 @@ fn what_is_refused() {
     let out = shell.write("a.gguf", "kept");
     let (out, gguf) = (out.to_str().unwrap(), checkpoint("tiny/qwen2-plain.gguf"));
     let weights = format!("{laya}/model.safetensors");
-    let cases: [(&str, Vec<&str>, i32, &str); 5] = [
+    let cases: [(&str, Vec<&str>, i32, &str); 6] = [
         ("no model", vec!["quantize", "-o", out], 2, "no model is set"),
         ("nowhere", vec!["quantize", &laya], 2, "--out"),
+        ("stdout", vec!["quantize", &laya, "-o", "-"], 2, "it has to be a file"),
         ("over itself", vec!["quantize", &laya, "-o", &weights], 2, "the same file"),
         ("a model that writes", vec!["quantize", &gguf, "-o", out], 4, "is no encoder"),
         ("rows of 24", vec!["quantize", &bert, "-o", out], 2, "no matrix of its layers"),
@@ -60,4 +61,16 @@ fn what_is_refused() {
         assert!(ran.err.contains(says), "{name}: {}", ran.err);
         assert_eq!(std::fs::read_to_string(out).unwrap(), "kept", "{name}");
     }
+}
+
+/// What cannot be written ends with an error that names the file, and leaves nothing behind.
+#[test]
+fn no_half_file_is_left() {
+    let laya = checkpoint("laya/ckpt");
+    let shell = Shell::new().wrap(&["sh", "-c", "ulimit -f 100; exec \"$0\" \"$@\""]);
+    let ran = shell.run(&["quantize", &laya, "-o", "pequeño.gguf"]);
+    assert_eq!((ran.code, ran.signal), (Some(4), None), "{}", ran.err);
+    assert!(ran.err.contains("cannot write pequeño.gguf: File too large"), "{}", ran.err);
+    let left: Vec<_> = std::fs::read_dir(shell.path()).unwrap().flatten().collect();
+    assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().contains("gguf")));
 }

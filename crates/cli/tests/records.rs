@@ -3,6 +3,8 @@
 
 use crate::shell;
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use shell::{Ran, Shell};
 
@@ -19,6 +21,45 @@ canary no es JSON
 {\"texto\": \"canary\"}
 {\"text\": \"Otra vez\", \"data_labels\": [\"client:acme\"]}
 ";
+
+/// Lines that are written into the very file that is read would be read as more lines, for ever.
+#[test]
+fn what_is_read_is_not_written() {
+    let commands: [(&str, &[&str]); 4] = [
+        ("records", &["decide", "-l", "a", "-l", "b", "--in", "r.jsonl"]),
+        ("by stdin", &["score", "-l", "a", "-l", "b", "--in", "-"]),
+        ("of a judge", &["judge", "run", "--whether", "¿Sí?", "--in", "r.jsonl", "--out", "o"]),
+        ("a conversation", &["chat"]),
+    ];
+    for (name, command) in commands {
+        for into in ["output", "error"] {
+            let shell = Shell::new().env("RECINTO_JUDGE_PROVIDER", "mock");
+            let path = shell.write("r.jsonl", RECORDS);
+            let open = || std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            let provider: &[&str] =
+                if command[0] == "judge" { &[] } else { &["--provider", "mock"] };
+            let mut run = shell.command(&[command, provider].concat());
+            run.stdin(std::fs::File::open(&path).unwrap());
+            match into {
+                "output" => run.stdout(open()),
+                _ => run.stderr(open()),
+            };
+            let mut child = run.spawn().unwrap();
+            let end = Instant::now() + Duration::from_secs(60);
+            while child.try_wait().unwrap().is_none() {
+                if Instant::now() > end {
+                    child.kill().unwrap();
+                    panic!("{name}, {into}: it does not end");
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let (code, err) = (shell::finish(child), std::fs::read_to_string(&path).unwrap());
+            assert_eq!(code.code, Some(2), "{name}, {into}");
+            let told = if into == "output" { &code.err } else { &err };
+            assert!(told.contains(&format!("standard {into} goes into")), "{name}: {told}");
+        }
+    }
+}
 
 #[test]
 fn one_line_a_record() {

@@ -127,7 +127,7 @@ fn what_is_no_value_says_so() {
         ("nothing", &["decide", "a", "-l", "nothing", "--nothing"], "wording of `nothing`"),
         ("method", &["decide", "a", "-l", "x", "--method", "guess"], "one of: generate"),
         ("no schema", &["extract", "a"], "--schema"),
-        ("no JSON", &["extract", "a", "--schema", "broken.json"], "no JSON, at line 1"),
+        ("no JSON", &["extract", "a", "--schema", "broken.json"], "broken.json: not a schema"),
         ("a keyword", &["extract", "a", "--schema", "unique.json"], "`uniqueItems`"),
         ("no shape", &["complete", "a"], "--regex"),
         ("two shapes", &["complete", "a", "--regex", "a", "--lark", "g.lark"], "cannot stand"),

@@ -258,7 +258,16 @@ impl Model {
     /// SHA-256 of weights, architecture text, engine object, template and tokenizer; finishes the
     /// first, and fails when the file is no longer the one that was mapped or a claim is false.
     pub fn digests(&self) -> Result<Digests, Error> {
-        Ok(self.timed_digests(&Stop::never())?.0)
+        self.digests_until(&Stop::never())
+    }
+
+    /// The same, given up when `stop` says so: of a large file that is new here it takes seconds.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::digests`]; and `stop`.
+    pub fn digests_until(&self, stop: &Stop) -> Result<Digests, Error> {
+        Ok(self.timed_digests(stop)?.0)
     }
 
     /// Digests of the architecture's text and of the weights; waits for the second.
@@ -469,9 +478,10 @@ fn compiled(
     };
     let answers = program.output.kind == OutputKind::Logits && !program.whole;
     match wanted {
-        Reads::Along if !answers => {
-            refused("gives no logits to answer with", "an encoder is for `embed` and `judge`")
-        }
+        Reads::Along if !answers => refused(
+            "gives no logits to answer with",
+            "an encoder is for `embed`, or for `judge` with the judge provider `laya`",
+        ),
         Reads::Whole if !program.whole => {
             refused("writes texts and is no encoder", "`ask` and `chat` are for it")
         }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, error::Category};
 
 use crate::{Error, Kind};
 
@@ -12,18 +12,49 @@ use crate::{Error, Kind};
 pub const LONGEST: usize = 32 << 20;
 /// Most levels of lists and maps within each other.
 pub const DEEPEST: usize = 64;
+/// Faults of values that are JSON.
+const WHYS: [&str; 3] = [TWICE, TOO_DEEP, NOT_FINITE];
+const TWICE: &str = "a key twice";
+const TOO_DEEP: &str = "too deep";
+const NOT_FINITE: &str = "a number that is none";
 
-/// The value of a text.
-pub(crate) fn parse(text: &str, what: &str) -> Result<Value, Error> {
+/// The value of a text that should be `what`.
+///
+/// # Errors
+///
+/// What is no JSON; a key twice; more than [`DEEPEST`] levels or [`LONGEST`] bytes; a number that no
+/// double holds. The place is told, and never a word of the text.
+pub fn parse(text: &str, what: &str) -> Result<Value, Error> {
+    parse_within(text, what, DEEPEST)
+}
+
+/// The same of a text that may have `deepest` levels, 127 at most.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_within(text: &str, what: &str, deepest: usize) -> Result<Value, Error> {
     if text.len() > LONGEST {
         let what = format!("{what} of {} bytes", text.len());
         return Err(Error::new(Kind::Json, what).with_hint(format!("at most {LONGEST} bytes")));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict { depth: 0 }.deserialize(&mut reader).and_then(|v| reader.end().map(|()| v));
+    let strict = Strict { left: deepest };
+    let value = strict.deserialize(&mut reader).and_then(|v| reader.end().map(|()| v));
     value.map_err(|e| {
-        Error::json(what, &e)
-            .with_hint(format!("no key twice, at most {DEEPEST} levels, no numbers beyond double"))
+        // Of its own, `serde_json` has nothing to say to values that may be anything.
+        let why = match (e.classify(), e.to_string()) {
+            (Category::Data, said) => WHYS.iter().find(|why| said.starts_with(**why)).copied(),
+            (Category::Eof, _) => Some("it ends too early"),
+            _ => None,
+        };
+        let place = match text.contains('\n') {
+            true => format!("line {}, column {}", e.line(), e.column()),
+            false => format!("column {}", e.column()),
+        };
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Error::new(Kind::Json, format!("not {what}{why} ({place})"))
+            .with_hint(format!("no key twice, at most {deepest} levels, no numbers beyond double"))
     })
 }
 
@@ -70,13 +101,14 @@ pub fn shown(value: &Value) -> String {
 
 #[derive(Clone, Copy)]
 struct Strict {
-    depth: usize,
+    /// Levels that may still lie within.
+    left: usize,
 }
 
 impl Strict {
     fn within<E: de::Error>(self) -> Result<Strict, E> {
-        let depth = self.depth + 1;
-        if depth > DEEPEST { Err(E::custom("too deep")) } else { Ok(Strict { depth }) }
+        let left = self.left.checked_sub(1).ok_or_else(|| E::custom(TOO_DEEP))?;
+        Ok(Strict { left })
     }
 }
 
@@ -112,7 +144,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not finite"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(NOT_FINITE))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -134,7 +166,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(within)?;
             if out.insert(key, value).is_some() {
-                return Err(de::Error::custom("a key twice"));
+                return Err(de::Error::custom(TWICE));
             }
         }
         Ok(Value::Object(out))
@@ -171,6 +203,17 @@ mod tests {
         }
         let secret = parse(r#"{"secreto":1,"secreto":2}"#, "a test").unwrap_err().to_string();
         assert!(!secret.contains("secreto"), "{secret}");
+        let says = [
+            (r#"{"a":1,"a":2}"#.to_owned(), "not a test: a key twice (column 11)"),
+            ("{\n\"a\":\n1e999}".into(), "not a test (line 3, column 6)"),
+            (deep(65), "not a test: too deep (column 65)"),
+            (String::new(), "not a test: it ends too early (column 0)"),
+            ("{\"secreto\":".into(), "not a test: it ends too early (column 11)"),
+            ("{\"secreto\" 1}".into(), "not a test (column 12)"),
+        ];
+        for (text, what) in says {
+            assert_eq!(parse(&text, "a test").unwrap_err().what(), what);
+        }
         let value = parse(r#"{"a":["uno",{"b":"dos"}],"c":3}"#, "a test").unwrap();
         assert_eq!(text_of(&value), "uno\ndos\n");
         assert_eq!((depth(&value), depth(&Value::Null)), (3, 0));

@@ -35,7 +35,7 @@ mod form;
 mod fraction;
 pub mod gate;
 mod identity;
-mod json;
+pub mod json;
 mod judge;
 pub mod metrics;
 mod outcome;

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(Record::from_json(r#"{"state":"x"}"#).unwrap().group_number(), 0);
         let cases = [
             ("no json", "x", "not a record"),
-            ("a key twice", r#"{"state":"a","state":"secreto"}"#, "not a record"),
+            ("a key twice", r#"{"state":"a","state":"secreto"}"#, "a key twice"),
             ("no map", "[]", "no map"),
             ("no state", r#"{"id":"a"}"#, "without a state"),
             ("null", r#"{"state":null}"#, "without a state"),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use signal_hook::{
-    consts::{SIGBUS, SIGINT, SIGTERM},
+    consts::{SIGBUS, SIGINT, SIGTERM, SIGXFSZ},
     flag, low_level,
 };
 
@@ -42,6 +42,14 @@ pub fn end_at_once() -> io::Result<()> {
 unsafe extern "C" {
     /// `signal` of POSIX; a handler is an address, and 0 is the system's own (`SIG_DFL`).
     safe fn signal(signal: i32, handler: usize) -> usize;
+}
+
+/// From now on a write beyond the limit of a file's size is an error like that of a full disk; left
+/// alone, the signal ends the process before it could say so and clear up. Programs that it starts
+/// inherit this. For a program's `main`.
+pub fn limits_are_errors() {
+    // 1 is POSIX's `SIG_IGN`.
+    signal(SIGXFSZ, 1);
 }
 
 /// When a mapped file loses the page that is being read, says `message` on stderr and ends the

@@ -145,10 +145,14 @@ pub(crate) fn around(
         index.holds(&weights)?;
     }
     let mut papers = Vec::new();
-    for (document, (name, _, most)) in layout.documents.iter().enumerate() {
+    for (document, (name, role, most)) in layout.documents.iter().enumerate() {
         let path = folder.join(name);
         if path.exists() {
             papers.push(Paper { map: small(&path, *most)?, path: Some(path), document });
+        } else if let Role::Architecture(_) = role {
+            // Without it every key that the architecture wants would be missing.
+            return Err(Error::new(Kind::Missing, format!("{} does not exist", path.display()))
+                .hint(format!("`{}` beside it says what the model is", layout.marker)));
         }
     }
     assemble(layout, weights, papers)

@@ -171,7 +171,7 @@ fn list(archs: &Archs, output: &OutputArgs) -> Result<Exit, Failure> {
             Some(error) => format!(", not available: {}", error.message()),
             None => String::new(),
         };
-        screen.row(&format!("{:<12} {serves}{}{replaces}{state}", row.name, place(row.origin)))?;
+        screen.row(&format!("{:<15} {serves}{}{replaces}{state}", row.name, place(row.origin)))?;
     }
     Ok(Exit::Done)
 }

@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         lock: how.lock,
     };
     talk.restart()?;
-    let lines = Lines::start(how);
+    let lines = Lines::start(how)?;
     let mut worst = Exit::Done;
     loop {
         if person {

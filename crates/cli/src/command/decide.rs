@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use recinto_engine::{Digest, Digests, Mode, Usage};
+use recinto_judge::json;
 use recinto_provider::{Provider, Task};
 use recinto_tasks::{Decision, Lack, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide};
 use serde::Serialize;
@@ -260,10 +261,8 @@ fn read(path: &Path, text: &str) -> Result<Vec<Label>, Failure> {
         return Ok(lines.map(split).collect());
     }
     let wrong = || Failure::usage(format!("{place}: a list of texts, or an object of texts"));
-    let value: Value = serde_json::from_str(text).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
-    })?;
+    let value = json::parse(text, "labels")
+        .map_err(|fault| Failure::usage(format!("{place}: {}", fault.what())))?;
     let named = |name: &str, description: &Value| {
         description.as_str().map(|text| Label::new(name).described(text))
     };
@@ -291,6 +290,7 @@ mod tests {
             ("numbers", "l.json", "[1]", None),
             ("a text", "l.json", "\"a\"", None),
             ("no JSON", "l.json", "a\nb", None),
+            ("a label twice", "l.json", r#"{"a": "b", "a": "c"}"#, None),
         ];
         for (name, path, text, want) in cases {
             assert_eq!(read(Path::new(path), text).ok(), want, "{name}");

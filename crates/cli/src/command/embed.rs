@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use recinto_engine::{Embedding, Encoder, Pooling, Precision, Shape, Stop};
+use recinto_judge::json;
 use recinto_provider::Counted;
 use serde::Serialize;
 use serde_json::Value;
@@ -253,14 +254,14 @@ fn item(line: &str, number: usize) -> Result<Item<'static>, Failure> {
         Failure::usage(format!("line {number} of the input {why}"))
             .hint("a line is a text in quotes, or a map such as {\"id\": 7, \"text\": \"…\"}")
     };
-    match serde_json::from_str(line) {
+    match json::parse(line, "a text or a map") {
         Ok(Value::String(text)) => Ok(Item { text: Cow::Owned(text), id: None }),
         Ok(Value::Object(mut map)) => match map.remove("text") {
             Some(Value::String(text)) => Ok(Item { text: Cow::Owned(text), id: map.remove("id") }),
             _ => Err(wrong("has no `text`")),
         },
         Ok(_) => Err(wrong("is no text and no map")),
-        Err(_) => Err(wrong("is no JSON")),
+        Err(fault) => Err(wrong(&format!("is {}", fault.what()))),
     }
 }
 
@@ -280,7 +281,7 @@ mod tests {
             let item = item(line, 1).unwrap();
             assert_eq!((&*item.text, item.id), (text, id), "{line}");
         }
-        for line in ["7", "[]", "{}", "{\"text\":1}", "secreto", "{\"text\":\"secreto\""] {
+        for line in ["7", "[]", "{\"text\":\"a\",\"text\":\"secreto\"}", "{}", "{\"text\":1}", "secreto", "{\"text\":\"secreto\""] {
             let failure = item(line, 3).err().expect(line);
             let text = failure.text.unwrap();
             assert!(text.contains("line 3") && !text.contains("secreto"), "{text}");

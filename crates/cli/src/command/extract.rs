@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use recinto_judge::json;
 use recinto_provider::Task;
 use recinto_tasks::extract;
 use serde::Serialize;
@@ -35,6 +36,9 @@ pub struct Args {
     task: TaskArgs,
 }
 
+/// Most levels of lists and maps in a schema.
+const DEEPEST: usize = 127;
+
 #[derive(Serialize)]
 struct Body<'a> {
     #[serde(flatten)]
@@ -47,10 +51,8 @@ struct Body<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let begun = args.task.begin(Task::Extract, &[Some(&args.schema)])?;
     let schema = begun.file(&args.schema)?;
-    let schema: Value = serde_json::from_str(&schema).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        let place = args.schema.display();
-        Failure::usage(format!("{place}: no JSON, at line {line}, column {column}"))
+    let schema = json::parse_within(&schema, "a schema", DEEPEST).map_err(|fault| {
+        Failure::usage(format!("{}: {}", args.schema.display(), fault.what()))
     })?;
     begun.run("extract", |ready| one(ready, &schema))
 }

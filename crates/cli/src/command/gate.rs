@@ -155,7 +155,7 @@ fn fit(args: Fit) -> Result<Exit, Failure> {
     let files = args.reader.files_read(&settings, &others);
     let target = Target::new(&args.output, &files)?;
     let reports = Reports::new(args.report.as_deref(), &files)?;
-    labelled::check(&args.data.data, questions.as_ref())?;
+    labelled::check(&args.data.data, questions.as_ref(), &screen, &interrupt)?;
     let Opened { mut judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
     let found =
         labelled::read(&args.data.data, questions.as_ref(), &mut judge, &screen, &interrupt)?;

@@ -25,7 +25,7 @@ digest of what it was made of stands in it (`recinto inspect`).
 
 Examples:
   recinto quantize ./laya -o laya-q8_0.gguf
-  recinto judge -m laya-q8_0.gguf --whether \"¿Es urgente?\" < correo.txt";
+  recinto judge --judge-provider laya -m laya-q8_0.gguf --whether \"¿Es urgente?\" < correo.txt";
 
 /// Make a file of an encoder with weights of 8 bits: smaller and faster
 #[derive(clap::Args, Debug)]
@@ -57,14 +57,20 @@ struct Body<'a> {
 struct Until<'a> {
     out: &'a mut dyn Write,
     interrupt: &'a Interrupt,
+    /// Why the system did not take what was written.
+    refused: Option<io::Error>,
 }
 
 impl Write for Until<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.interrupt.is_set() {
-            true => Err(io::Error::other("interrupted")),
-            false => self.out.write(bytes),
+        if self.interrupt.is_set() {
+            return Err(io::Error::other("interrupted"));
         }
+        self.out.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.refused = Some(error);
+            kind.into()
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -83,9 +89,17 @@ pub fn run(mut args: Args) -> Result<Exit, Failure> {
     let target = Target::new(&args.out, &open::files_read(&settings, &[]))?;
     let opened = args.model.open_encoder(&settings)?;
     open::introduce_encoder(&screen, &opened, &opened.value);
+    // What it is made of has to be known, and that can take seconds.
+    opened.value.model().digests_until(&interrupt.stop())?;
     // Ended in between, what is half written is taken away.
-    let written = target
-        .write_parts(|out| Ok(opened.value.quantize(&mut Until { out, interrupt: &interrupt })?));
+    let written = target.write_parts(|out| {
+        let mut out = Until { out, interrupt: &interrupt, refused: None };
+        let done = opened.value.quantize(&mut out);
+        match out.refused {
+            Some(error) => Err(target.refused(&error)),
+            None => Ok(done?),
+        }
+    });
     let quantized = match written {
         Err(_) if interrupt.is_set() => return Err(Failure::silent(Exit::Interrupted)),
         written => written?,

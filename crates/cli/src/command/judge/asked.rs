@@ -68,7 +68,14 @@ impl QuestionArgs {
                     true => Questions::from_toml(&text),
                     false => Questions::from_json(&text),
                 };
-                read.map_err(|e| Failure::from(e).at(&path.display().to_string()))?
+                read.map_err(|e| {
+                    let failure = Failure::from(e).at(&path.display().to_string());
+                    let json = path.extension().is_some_and(|end| end == "json");
+                    match toml || json {
+                        true => failure,
+                        false => failure.hint("TOML is read from a file whose name ends in .toml"),
+                    }
+                })?
             }
             None => Questions::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use recinto_judge::{Artefact, Backend, Gate, Judge, Outcome, Questions, Record, Unavailable};
+use recinto_judge::{Artefact, Backend, Gate, Judge, Outcome, Questions, Record, Unavailable, Usage};
 use recinto_receipt::{Digest, canonical_bytes, sha256};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,8 @@ use super::{
     reader::{Opened, ReaderArgs, Who},
 };
 use crate::{
-    envelope, exit::Exit, failure::Failure, interrupt::Interrupt, open::OutputArgs, screen::Screen,
+    envelope, exit::Exit, failure::Failure, interrupt::Interrupt, lines::Lines, open::OutputArgs,
+    screen::Screen,
 };
 
 const EXAMPLES: &str = "\
@@ -66,9 +67,14 @@ struct Counts {
     unavailable: u64,
     /// Judged before.
     skipped: u64,
+    /// Of earlier runs, judged by something else.
+    others: u64,
     /// Lines that could not be read or asked about.
     bad: u64,
 }
+
+/// Bad lines that an envelope names; `bad.jsonl` has all of them.
+const NAMED: usize = 1000;
 
 /// What a record's key is made of.
 #[derive(Serialize)]
@@ -76,17 +82,34 @@ struct Key<'a> {
     state: Digest,
     id: Option<&'a str>,
     questions: Digest,
+    #[serde(flatten)]
+    by: By,
+}
+
+/// What all records of a run are judged by, beside the questions.
+#[derive(Clone, Copy, Serialize)]
+struct By {
     reader: Digest,
     calibration: Option<Digest>,
     gate: Option<Digest>,
     group: Option<usize>,
 }
 
+/// What a record is judged by.
+#[derive(Serialize)]
+struct Basis {
+    questions: Digest,
+    #[serde(flatten)]
+    by: By,
+}
+
 /// One line of the three files.
 #[derive(Serialize)]
 struct Judged<'a> {
     /// Digest of all that the answers depend on.
-    input: String,
+    input: Digest,
+    /// The same without the record itself.
+    basis: Digest,
     line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -100,87 +123,126 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     check_group(args.group)?;
-    let mut lines = records(&args.input)?;
+    let lines = records(&args.input, &interrupt)?;
     let mut folder = Folder::open(&args.out)?;
-    let Opened { mut judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
+    let Opened { judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
     let gate = args.gate.as_ref().map(|path| ReaderArgs::gate(path, &judge)).transpose()?;
-    let (mut counts, mut bad) = (Counts::default(), Vec::new());
-    let mut usage = recinto_judge::Usage::default();
-    while let Some((number, record)) = lines.next()? {
-        let judged = record.and_then(|record| {
-            let asked = record.questions.clone().or_else(|| questions.clone());
-            Ok((record, asked.ok_or("no questions: give -Q, or `questions` in the record")?))
-        });
-        let (record, asked) = match judged {
-            Ok(found) => found,
-            Err(why) => {
-                counts.bad += 1;
-                screen.note(&format!("line {number}: {why}"));
-                bad.push((number, why));
-                continue;
-            }
-        };
-        let input = key(&record, &asked, &who, gate.as_ref(), args.group);
-        if folder.is_done(&input) {
-            counts.skipped += 1;
-            continue;
-        }
-        let judged =
-            judged::judge(&mut judge, &record.state, &asked, gate.as_ref(), args.group, &interrupt);
-        let found = match judged.and_then(|found| lasting(found, &judge)) {
-            Ok(found) => found,
-            Err(failure) if failure.exit == Exit::Interrupted => {
-                folder.sync()?;
-                return Err(failure);
-            }
-            Err(failure) => {
-                let why = failure.tell().message;
-                counts.bad += 1;
-                screen.note(&format!("line {number}: {why}"));
-                bad.push((number, why));
-                continue;
-            }
-        };
-        usage = usage.plus(found.usage);
-        let (part, count) = match found.exit() {
-            Exit::Done => (Part::Decided, &mut counts.decided),
-            Exit::Person => (Part::Person, &mut counts.person),
-            _ => (Part::Unavailable, &mut counts.unavailable),
-        };
-        *count += 1;
-        let id = record.id.as_deref();
-        let outcome = part.outcome();
-        let written =
-            Judged { input: input.clone(), line: number, id, outcome, answers: found.to_json() };
-        folder.append(part, &input, &written)?;
-        if interrupt.is_set() {
-            folder.sync()?;
-            return Err(Failure::silent(Exit::Interrupted));
-        }
-    }
-    folder.sync()?;
-    folder.write_bad(&bad)?;
-    report(&args, &mut screen, &who, gate.as_ref(), &counts, &bad, usage)?;
-    Ok(if counts.bad > 0 { Exit::Records } else { Exit::Done })
-}
-
-fn key(
-    record: &Record,
-    asked: &Questions,
-    who: &Who,
-    gate: Option<&Gate>,
-    group: Option<usize>,
-) -> String {
-    let key = Key {
-        state: record.state.digest(),
-        id: record.id.as_deref(),
-        questions: sha256(asked.to_wire().to_string().as_bytes()),
+    let by = By {
         reader: who.digest,
         calibration: who.calibration,
-        gate: gate.map(Gate::digest),
-        group,
+        gate: gate.as_ref().map(Gate::digest),
+        group: args.group,
     };
-    format!("sha256:{}", sha256(&canonical_bytes(&key)))
+    let mut batch = Batch {
+        questions,
+        gate,
+        by,
+        judge,
+        interrupt,
+        counts: Counts::default(),
+        bad: Vec::new(),
+        usage: Usage::default(),
+    };
+    if let Some(questions) = &batch.questions {
+        batch.counts.others = folder.others(batch.basis(questions));
+    }
+    if batch.counts.others > 0 {
+        screen.note(&format!(
+            "{} records in {} were judged by other questions, or by another reader, calibration or \
+             gate: their `basis` is another one",
+            batch.counts.others,
+            args.out.display(),
+        ));
+    }
+    let done = batch.run(lines, &mut folder, &mut screen);
+    folder.sync()?;
+    done?;
+    report(&args, &mut screen, &who, &batch)?;
+    Ok(if batch.counts.bad > 0 { Exit::Records } else { Exit::Done })
+}
+
+/// Records on their way through a judge and a gate.
+struct Batch {
+    questions: Option<Questions>,
+    gate: Option<Gate>,
+    by: By,
+    judge: Judge<Box<dyn Backend>>,
+    interrupt: Interrupt,
+    counts: Counts,
+    /// The first bad lines.
+    bad: Vec<(u64, String)>,
+    usage: Usage,
+}
+
+impl Batch {
+    fn run(
+        &mut self,
+        mut lines: Lines<Record>,
+        folder: &mut Folder,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        while let Some((number, record)) = lines.next()? {
+            let why = match record {
+                Ok(record) => self.one(number, &record, folder)?,
+                Err(why) => Some(why),
+            };
+            let Some(why) = why else { continue };
+            self.counts.bad += 1;
+            screen.note(&format!("line {number}: {why}"));
+            folder.append_bad(number, &why)?;
+            if self.bad.len() < NAMED {
+                self.bad.push((number, why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges one record and writes down what came of it; or why it could not be asked about.
+    fn one(
+        &mut self,
+        line: u64,
+        record: &Record,
+        folder: &mut Folder,
+    ) -> Result<Option<String>, Failure> {
+        let Some(asked) = record.questions.as_ref().or(self.questions.as_ref()) else {
+            return Ok(Some("no questions: give -Q, or `questions` in the record".into()));
+        };
+        let (id, questions) = (record.id.as_deref(), digest_of(asked));
+        let key = Key { state: record.state.digest(), id, questions, by: self.by };
+        let input = sha256(&canonical_bytes(&key));
+        if folder.is_done(&input) {
+            self.counts.skipped += 1;
+            return Ok(None);
+        }
+        let (gate, group, interrupt) = (self.gate.as_ref(), self.by.group, &self.interrupt);
+        let judged = judged::judge(&mut self.judge, &record.state, asked, gate, group, interrupt);
+        let found = match judged.and_then(|found| lasting(found, &self.judge)) {
+            Ok(found) => found,
+            Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+            Err(failure) => return Ok(Some(failure.tell().message)),
+        };
+        self.usage = self.usage.plus(found.usage);
+        let (part, count) = match found.exit() {
+            Exit::Done => (Part::Decided, &mut self.counts.decided),
+            Exit::Person => (Part::Person, &mut self.counts.person),
+            _ => (Part::Unavailable, &mut self.counts.unavailable),
+        };
+        *count += 1;
+        let (basis, outcome) = (self.basis(asked), part.outcome());
+        let written = Judged { input, basis, line, id, outcome, answers: found.to_json() };
+        folder.append(part, input, &written)?;
+        Ok(None)
+    }
+
+    /// The digest of what a record with these questions is judged by.
+    fn basis(&self, questions: &Questions) -> Digest {
+        let basis = Basis { questions: digest_of(questions), by: self.by };
+        sha256(&canonical_bytes(&basis))
+    }
+}
+
+fn digest_of(questions: &Questions) -> Digest {
+    sha256(questions.to_wire().to_string().as_bytes())
 }
 
 /// What will be the same the next time. A backend that failed may not fail again, so its record is
@@ -199,22 +261,15 @@ fn lasting(found: Judgements, judge: &Judge<Box<dyn Backend>>) -> Result<Judgeme
     }
 }
 
-fn report(
-    args: &Args,
-    screen: &mut Screen,
-    who: &Who,
-    gate: Option<&Gate>,
-    counts: &Counts,
-    bad: &[(u64, String)],
-    usage: recinto_judge::Usage,
-) -> Result<(), Failure> {
+fn report(args: &Args, screen: &mut Screen, who: &Who, batch: &Batch) -> Result<(), Failure> {
+    let counts = &batch.counts;
     if args.output.json {
         let bad: Vec<Value> =
-            bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
+            batch.bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
         let body = json!({
-            "reader": who, "gate": gate.map(Gate::digest),
+            "reader": who, "gate": batch.by.gate,
             "folder": args.out.display().to_string(),
-            "records": counts, "bad": bad, "usage": usage,
+            "records": counts, "bad": bad, "usage": batch.usage,
         });
         return envelope::print(screen, "judge run", body);
     }

@@ -108,7 +108,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let files = args.reader.files_read(&settings, &others);
     let target = Target::new(&args.output, &files)?;
     let reports = Reports::new(args.report.as_deref(), &files)?;
-    let count = labelled::check(&args.data.data, questions.as_ref())?;
+    let count = labelled::check(&args.data.data, questions.as_ref(), &screen, &interrupt)?;
     screen.detail(&format!("{count} labelled records"));
     let Opened { mut judge, who } = args.reader.open(&settings, &screen, &interrupt)?;
     let found =

@@ -1,8 +1,12 @@
 //! Labelled records read by a judge: rows to calibrate on, answers to fit a gate on.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use recinto_judge::{Answer, Backend, Judge, Questions, Record, Row, Unavailable};
+use recinto_receipt::sha256;
 
 use super::judged::likeliest;
 use crate::{
@@ -38,8 +42,8 @@ pub struct Labelled {
 }
 
 /// The records of a file; `-` is stdin.
-pub fn records(path: &Path) -> Result<Lines<Record>, Failure> {
-    Lines::open(path, |line| Record::from_json(line).map_err(|e| e.what().to_owned()))
+pub fn records(path: &Path, interrupt: &Interrupt) -> Result<Lines<Record>, Failure> {
+    Lines::open(path, interrupt, |line| Record::from_json(line).map_err(|e| e.what().to_owned()))
 }
 
 /// The questions of a record and the place of the right option of each.
@@ -67,29 +71,55 @@ fn labelled(
 }
 
 /// Checks every line before anything is computed: labels that are lost would bend what is fitted.
-pub fn check(data: &Path, questions: Option<&Questions>) -> Result<u64, Failure> {
-    if data == Path::new("-") {
-        return Err(Failure::usage("--data must be a file: it is read twice"));
+/// Says on `screen` how many records are about the state of an earlier one.
+pub fn check(
+    data: &Path,
+    questions: Option<&Questions>,
+    screen: &Screen,
+    interrupt: &Interrupt,
+) -> Result<u64, Failure> {
+    let place = data.display();
+    // A pipe would be empty the second time.
+    if data == Path::new("-") || std::fs::metadata(data).is_ok_and(|meta| !meta.is_file()) {
+        return Err(Failure::usage(format!("--data {place}: it is read twice and must be a file")));
     }
-    let (mut lines, mut count, mut bad) = (records(data)?, 0, Vec::new());
+    let mut lines = records(data, interrupt)?;
+    let (mut count, mut bad, mut named) = (0, 0, Vec::new());
+    let (mut seen, mut repeated) = (BTreeSet::new(), 0);
     while let Some((number, record)) = lines.next()? {
         count += 1;
-        if let Err(why) = record.and_then(|record| labelled(&record, questions).map(drop)) {
-            bad.push(format!("line {number}: {why}"));
+        let checked = record.and_then(|record| {
+            labelled(&record, questions)?;
+            let ids: Vec<&str> = record.labels.iter().map(|(id, _)| id.as_str()).collect();
+            Ok((record.state.digest(), sha256(ids.join("\0").as_bytes())))
+        });
+        match checked {
+            Ok(asked) => repeated += u64::from(!seen.insert(asked)),
+            Err(why) => {
+                bad += 1;
+                if named.len() < NAMED {
+                    named.push(format!("line {number}: {why}"));
+                }
+            }
         }
     }
-    let place = data.display();
     if count == 0 {
         return Err(Failure::usage(format!("{place}: no record")));
     }
-    if bad.is_empty() {
-        return Ok(count);
+    if bad > 0 {
+        let more = bad - named.len();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let what = format!("{place}: {}{more}", named.join("; "));
+        return Err(Failure::usage(what)
+            .hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}"));
     }
-    let more = bad.len().saturating_sub(NAMED);
-    bad.truncate(NAMED);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    let what = format!("{place}: {}{more}", bad.join("; "));
-    Err(Failure::usage(what).hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}"))
+    if repeated > 0 {
+        screen.note(&format!(
+            "{repeated} of {count} records label the state of an earlier one again; what is fitted takes \
+             each for a draw of its own"
+        ));
+    }
+    Ok(count)
 }
 
 /// Asks the labelled questions of every record.
@@ -100,7 +130,7 @@ pub fn read(
     screen: &Screen,
     interrupt: &Interrupt,
 ) -> Result<Labelled, Failure> {
-    let (mut lines, mut out) = (records(data)?, Labelled::default());
+    let (mut lines, mut out) = (records(data, interrupt)?, Labelled::default());
     let own = judge.identity().digest();
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {

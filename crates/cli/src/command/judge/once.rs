@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use recinto_judge::{Gate, State};
+use recinto_judge::{Gate, State, Unavailable};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -103,6 +103,10 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         show::table(&mut screen, &found)?;
     }
     remarks(&screen, &found, gate, judge.backend().trouble());
+    let too_long = |judged: &Judged| matches!(judged.answer, Err(Unavailable::TooLong { .. }));
+    if found.all.iter().any(too_long) {
+        args.reader.about_long(&settings).into_iter().for_each(|note| screen.note(note));
+    }
     Ok(found.exit())
 }
 

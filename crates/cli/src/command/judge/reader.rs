@@ -191,12 +191,12 @@ impl ReaderArgs {
                     let what = "--context is not for laya: its checkpoint says how long a row is";
                     return Err(Failure::usage(what));
                 }
-                let opened = self.model.open_laya(settings)?;
+                let opened = self.model.open_laya(settings, interrupt.stop())?;
                 open::introduce_encoder(screen, &opened, opened.value.encoder());
                 warnings = opened.warnings;
                 precision = Some(opened.value.encoder().model().precision());
                 model = settings.model.as_ref().map(|setting| setting.value.clone());
-                let laya = opened.value.stopped_by(interrupt.stop());
+                let laya = opened.value;
                 Box::new(match self.strict {
                     true => laya,
                     false => laya.guarded().with_long(self.long.into()),
@@ -264,6 +264,20 @@ impl ReaderArgs {
         };
         screen.detail(&format!("read by {}, identity {}", who.title(), who.digest));
         Ok(Opened { judge, who })
+    }
+
+    /// What can be done about a state that is too long.
+    pub fn about_long(&self, settings: &Settings) -> Option<&'static str> {
+        let local = matches!(settings.reader(), Reader::Gguf | Reader::Laya);
+        match (local && !self.strict, self.long) {
+            (false, _) => None,
+            (_, WhenLong::Refuse) => {
+                Some("`--long windows` reads a state that does not fit in parts")
+            }
+            (_, WhenLong::Windows) => {
+                Some("a state is read in 256 windows at most; with more room there are fewer")
+            }
+        }
     }
 
     /// The gate in `path`, refused unless it was fitted for `judge`.

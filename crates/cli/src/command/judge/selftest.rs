@@ -99,9 +99,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         ));
     };
     let requests = read(golden)?;
-    let opened = args.model.open_laya(&settings)?;
+    let opened = args.model.open_laya(&settings, interrupt.stop())?;
     open::introduce_encoder(&screen, &opened, opened.value.encoder());
-    let mut laya = opened.value.stopped_by(interrupt.stop());
+    let mut laya = opened.value;
     let (mut lines, mut tokens) = (Vec::new(), Vec::new());
     for (at, request) in requests.iter().enumerate() {
         let read = ask(&mut laya, request, at + 1, args.tolerance, &mut lines);
