@@ -51,8 +51,6 @@ struct Walk {
     step: usize,
     /// Ones of 16 bits.
     ones: __m256i,
-    /// Asked for meanwhile, a cache line a block.
-    ahead: *const u8,
 }
 
 /// One step of the positions `$p`, each with the registers of its sums.
@@ -143,7 +141,6 @@ macro_rules! block {
         // SAFETY: reads only what the caller says is there, and writes only `acc`.
         unsafe {
             std::arch::asm!(
-                "prefetcht1 [{ahead}]",
                 $(begin!($($p)*),)*
                 step!("0": $(($($p)*))*), step!("1": $(($($p)*))*),
                 step!("2": $(($($p)*))*), step!("3": $(($($p)*))*),
@@ -162,7 +159,6 @@ macro_rules! block {
                 step = in(reg) $walk.step,
                 dstep = in(reg) $walk.step / 8,
                 acc = in(reg) $acc.as_mut_ptr(),
-                ahead = in(reg) $walk.ahead.wrapping_add(64 * $b),
                 out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _,
                 out("ymm4") _, out("ymm5") _, out("ymm6") _, out("ymm7") _,
                 out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
@@ -206,22 +202,25 @@ unsafe fn block<const P: usize>(walk: &Walk, b: usize, acc: &mut [[__m256; 2]; P
     }
 }
 
-/// `P` positions from `first` on. `ahead` is asked for meanwhile.
+/// `P` positions from `first` on; with each block, `ahead.1` lines from `ahead.0` on are asked for.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn positions<const P: usize>(
     lines: &[Line],
     a: &Acts<'_>,
     first: usize,
-    ahead: *const u8,
+    ahead: (*const u8, usize),
     out: &mut [[f32; TILE]],
 ) {
     assert!(lines.len() == a.blocks * LINES && a.cols == a.blocks * 32);
     let (q, d) = (&a.q[first * a.cols..][..P * a.cols], &a.d[first * a.blocks..][..P * a.blocks]);
     let (lines, q, d) = (lines.as_ptr(), q.as_ptr(), d.as_ptr());
-    let walk = Walk { lines, q, d, step: a.cols, ones: _mm256_set1_epi16(1), ahead };
+    let walk = Walk { lines, q, d, step: a.cols, ones: _mm256_set1_epi16(1) };
     let mut acc = [[[_mm256_setzero_ps(); 2]; P]; 4];
     for b in 0..a.blocks {
+        for line in b * ahead.1..(b + 1) * ahead.1 {
+            _mm_prefetch::<_MM_HINT_T1>(ahead.0.wrapping_add(64 * line).cast());
+        }
         // SAFETY: panel and positions have `a.blocks` blocks, as was asserted.
         unsafe { block(&walk, b, &mut acc[b % 4]) };
     }
@@ -259,11 +258,12 @@ macro_rules! signed_products {
 fn all_positions(lines: &[Line], a: &Acts<'_>, ahead: (*const u8, usize), out: &mut [[f32; TILE]]) {
     let fours = (a.n.next_multiple_of(5) - a.n).min(a.n / 4);
     let fives = (a.n - 4 * fours) / 5;
-    let (mut p, mut asked) = (0, 0);
+    // Cache lines a block, so that all are asked for before the last position is done.
+    let (all, turns) = (ahead.1.div_ceil(64), a.blocks * (fours + fives).max(1));
+    let (each, mut asked, mut p) = (all.div_ceil(turns.max(1)), 0, 0);
     while p < a.n {
-        let near = ahead.0.wrapping_add(asked);
-        // What has been asked for is asked for again: cheaper than asking whether to ask.
-        asked = (asked + 64 * a.blocks) % ahead.1.max(1);
+        let near = (ahead.0.wrapping_add(64 * asked), if asked < all { each } else { 0 });
+        asked += each * a.blocks;
         let out = &mut out[p..];
         let many = if p < 5 * fives { 5 } else { (a.n - p).min(4) };
         match many {
