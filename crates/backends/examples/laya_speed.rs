@@ -8,7 +8,7 @@ use std::{path::Path, time::Instant};
 
 use recinto_backends::Laya;
 use recinto_engine::{OpenOptions, Stop, Text};
-use recinto_judge::{Backend, Question, Shown, State};
+use recinto_judge::{Backend, Choice, Question, Shown, State};
 
 /// Tokens of the rows that are measured.
 const TOKENS: [usize; 3] = [64, 80, 100];
@@ -36,7 +36,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("precision,level,threads,what,tokens,unit,median,least,most,repeats");
     row("open_with_digest", 0, "ms", &mut vec![began.elapsed().as_secs_f64() * 1e3]);
     row("open", 0, "ms", &mut vec![facts.load_ms]);
-    let questions: Vec<Question> = (0..4).map(|_| Question::whether("Is it urgent?")).collect();
+    let labels = ["yes", "no"].map(Choice::plain);
+    let question = Question::choose("Is it urgent?", labels);
+    let questions = vec![question; 4];
     let order = [0, 1];
     let shown: Vec<Shown<'_>> =
         questions.iter().map(|question| Shown { question, order: &order }).collect();
@@ -78,16 +80,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A text with which a row has `tokens` tokens, or a few fewer.
+/// A text with which a row has `tokens` tokens: words, then letters, as long as they fit.
 fn state_of(laya: &Laya, shown: &Shown<'_>, tokens: usize) -> State {
+    let words = ["Me", " cobraron", " dos", " veces", " y", " nadie", " responde", "."];
     let mut text = String::new();
-    for word in
-        ["Me", " cobraron", " dos", " veces", " y", " nadie", " responde", "."].iter().cycle()
-    {
-        let longer = State::text(format!("{text}{word}"));
-        match laya.row(&longer, shown) {
-            Ok(row) if row.ids.len() <= tokens => text.push_str(word),
-            _ => break,
+    for parts in [&words[..], &["x"]] {
+        for part in parts.iter().cycle() {
+            let longer = State::text(format!("{text}{part}"));
+            match laya.row(&longer, shown) {
+                Ok(row) if row.ids.len() <= tokens => text.push_str(part),
+                _ => break,
+            }
         }
     }
     State::text(text)

@@ -308,10 +308,8 @@ impl Bound {
             }
             Op::Slice { out, x, from, width, of } => {
                 let mut memory = buffers.take(out, x, width * n)?;
-                let rows = buffers.slot(x).rows().chunks_exact(of);
-                for (to, row) in memory.chunks_exact_mut(width).zip(rows) {
-                    to.copy_from_slice(&row[from..from + width]);
-                }
+                let rows = buffers.slot(x).rows();
+                machine.slice(stop, rows, of, from, &mut memory[..width * n], width)?;
                 buffers.give(out, width, n, memory);
             }
             Op::Add { out, a, b, width } => {

@@ -182,8 +182,8 @@ fn points_agree(table: &Table, slow: &Table, bytes: &mut Bytes) -> bool {
             x.copy_from_slice(&s[..LEN]);
         },
         |t, x, y| {
-            let (stride, width, at, dim, from, to) = (16, 12, 1, 11, 2, 13);
-            let gather = Gather { e: &y[..64], stride, v: y, width, at, dim, from, to };
+            let (stride, dim, from, to) = (16, 11, 2, 13);
+            let gather = Gather { e: &y[..64], stride, v: y, dim, from, to };
             t.gather(&gather, &mut x[..44]);
         },
         |t, x, _| x[0] = t.soften(&mut x[16..], 0.9, 3, 117),

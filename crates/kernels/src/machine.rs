@@ -155,6 +155,27 @@ impl Machine {
         })
     }
 
+    /// Values `from..from + width` of every position of `x`, which has `of` values each.
+    pub fn slice(
+        &self,
+        stop: &Stop,
+        x: &[f32],
+        of: usize,
+        from: usize,
+        out: &mut [f32],
+        width: usize,
+    ) -> Result<(), Stopped> {
+        assert!(width > 0 && from <= of && width <= of - from, "values of a slice");
+        assert!(out.len() / width * of == x.len() && out.len().is_multiple_of(width));
+        let many = (CHUNK / width).max(1);
+        self.chunks(stop, out, many * width, |index, out| {
+            let rows = x[index * many * of..].chunks_exact(of);
+            for (to, row) in out.chunks_exact_mut(width).zip(rows) {
+                to.copy_from_slice(&row[from..from + width]);
+            }
+        })
+    }
+
     /// `x += y`.
     pub fn add(&self, stop: &Stop, x: &mut [f32], y: &[f32]) -> Result<(), Stopped> {
         self.with(stop, x, y, |x, y| self.table().add(x, y))

@@ -46,6 +46,9 @@ impl<T: DefaultIsZeroes> Drop for Wiped<T> {
 /// What one thread needs for a matrix product.
 #[derive(Default)]
 pub(crate) struct Work {
+    /// How far behind the rows in hand those lie that this thread is likely to take next, in
+    /// bytes: what a product may ask for while it computes.
+    pub ahead: usize,
     /// Unpacked weights of a tile.
     pub panel: Wiped<Line>,
     /// Rows of an interleaved group, put back in order.
@@ -69,6 +72,8 @@ pub(crate) struct Seen {
     pub o: Wiped<f32>,
     /// Keys of a whole text, side by side by head.
     pub keys: Wiped<f32>,
+    /// Values of a whole text, one head after another.
+    pub values: Wiped<f32>,
     /// What each page of a long row of keys gave for one position, by page and head.
     pub records: Wiped<f32>,
 }

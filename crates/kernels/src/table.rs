@@ -89,11 +89,8 @@ pub(crate) struct Gather<'a> {
     /// Weights, `queries × stride`.
     pub e: &'a [f32],
     pub stride: usize,
-    /// Values of all heads, one position after another, `width` values each.
+    /// Values of the head, one position after another, `dim` each.
     pub v: &'a [f32],
-    pub width: usize,
-    /// Where this head's values begin in a position, and how many they are.
-    pub at: usize,
     pub dim: usize,
     pub from: usize,
     pub to: usize,

@@ -17,6 +17,7 @@ mod avx2_panel;
 mod avx2_panel_codebook;
 mod avx2_panel_more;
 mod avx2_quarters;
+mod avx2_signed;
 mod avx2_sixteen;
 mod avx2_table;
 mod avx2_ternary;

@@ -225,7 +225,7 @@ fn same_bits_everywhere() {
                 let beside = interleave(*dtype, rows, cols, &from, &mut bytes);
                 let beside = beside.and_then(|()| Rows::interleaved(&bytes, *dtype, rows, cols));
                 for (name, machine) in &machines {
-                    for chunk in [n, 1, 3, 7, 16] {
+                    for chunk in [n, 1, 3, 6, 7, 16] {
                         for (order, w) in [("", Ok(w)), (" interleaved", beside)] {
                             let Ok(w) = w else { continue };
                             let got = product(machine, w, None, &x, chunk);

@@ -55,7 +55,7 @@ fn gather_of<const N: usize, const W: usize>(
 ) {
     let mut acc = [[0f32; W]; N];
     for j in a.from..a.to {
-        let values = &a.v[j * a.width + a.at + at..][..W];
+        let values = &a.v[j * a.dim + at..][..W];
         for i in 0..N {
             let e = a.e[(first + i) * a.stride + j];
             for lane in 0..W {

@@ -210,6 +210,8 @@ impl Machine {
         let mut values = std::mem::take(&mut scratch.work.out);
         let out = values.take(positions.len() * TILE);
         let work = &mut scratch.work;
+        // Tiles go round the threads.
+        work.ahead = bytes.len() * self.threads();
         if w.is_interleaved(columns.start) {
             self.table().gemm_interleaved(w.dtype(), bytes, &acts, work, out);
         } else {

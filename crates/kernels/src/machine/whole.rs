@@ -4,12 +4,15 @@ use std::ops::Range;
 
 use super::{Ended, Machine};
 use crate::grid::{self, Grid, Part};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, Seen};
 use crate::stop::{Stop, Stopped};
 use crate::table::{Gather, Meet};
 
 /// Most queries of one tile; they share what is read of keys and values.
 const QUERIES: usize = 16;
+
+/// Tokens whose keys are put side by side at a time.
+const EIGHT: usize = 8;
 
 /// One text of a batch: its keys and values are `n` rows.
 #[derive(Clone, Copy)]
@@ -106,7 +109,9 @@ impl Machine {
         assert!(q.len() == rows * heads * key_dim && out.len() == rows * heads * value_dim);
         let how = How { heads, kv_heads, key_dim, value_dim, reach, scale };
         let ended = Ended::new(stop);
-        let mut keys = std::mem::take(&mut self.scratch(0).seen.keys);
+        let taken =
+            |seen: &mut Seen| (std::mem::take(&mut seen.keys), std::mem::take(&mut seen.values));
+        let (mut keys, mut values) = taken(&mut self.scratch(0).seen);
         let (mut token, mut row, mut rest) = (0, 0, out);
         for text in texts {
             let now;
@@ -123,29 +128,52 @@ impl Machine {
             }
             let stride = text.n.next_multiple_of(16);
             let keys = keys.take(kv_heads * key_dim * stride);
-            self.side_by_side(&ended, k, stride, keys);
+            let values = values.take(kv_heads * value_dim * text.n);
+            self.by_head(&ended, [k, v], kv_heads, stride, [keys, values]);
+            let (keys, values) = (&*keys, &*values);
             let grid = Grid::new(now, heads * value_dim, value_dim, QUERIES);
             grid::run(&self.pool, &[grid], &|thread, _, part| {
                 let scratch = &mut *self.scratch(thread);
-                self.whole_tile(&ended, [q, keys, v], text, &how, scratch, part);
+                self.whole_tile(&ended, [q, keys, values], text, &how, scratch, part);
             });
         }
-        self.scratch(0).seen.keys = keys;
+        let scratch = &mut *self.scratch(0);
+        (scratch.seen.keys, scratch.seen.values) = (keys, values);
         ended.result()
     }
 
-    /// Keys of a text, `[n][width]`, as `[width][stride]`; zeros behind the last.
-    fn side_by_side(&self, ended: &Ended<'_>, k: &[f32], stride: usize, keys: &mut [f32]) {
-        let width = keys.len() / stride;
-        // Sixteen columns a tile: whole cache lines of what is read.
-        grid::chunks(&self.pool, keys, 16 * stride, &|_, index, chunk| {
+    /// Keys of a text, `[n][heads][dim]`, as `[heads][dim][stride]`, zeros behind the last; values
+    /// as `[heads][n][dim]`. Tokens of one head lie far apart before, often by a power of two, so
+    /// that a cache would keep few of them for the next queries.
+    fn by_head(
+        &self,
+        ended: &Ended<'_>,
+        [k, v]: [&[f32]; 2],
+        heads: usize,
+        stride: usize,
+        [keys, values]: [&mut [f32]; 2],
+    ) {
+        let key_dim = keys.len() / (stride * heads);
+        let n = k.len() / (key_dim * heads);
+        let value_dim = values.len() / (n * heads);
+        let none: &mut [f32] = &mut [];
+        grid::positions(&self.pool, heads, 1, (keys, values, none), &|head, keys, values, _| {
             if ended.now() {
                 return;
             }
-            for (d, row) in chunk.chunks_exact_mut(stride).enumerate() {
-                let column = k.iter().skip(index * 16 + d).step_by(width);
-                let filled = row.iter_mut().zip(column).map(|(to, from)| *to = *from).count();
-                row[filled..].fill(0.0);
+            for first in (0..stride).step_by(EIGHT) {
+                let mut rows: [&[f32]; EIGHT] = [&[]; EIGHT];
+                for (token, row) in (first..n).zip(&mut rows) {
+                    *row = &k[(token * heads + head) * key_dim..][..key_dim];
+                }
+                for (d, to) in keys.chunks_exact_mut(stride).enumerate() {
+                    for (to, row) in to[first..first + EIGHT].iter_mut().zip(rows) {
+                        *to = row.get(d).copied().unwrap_or(0.0);
+                    }
+                }
+            }
+            for (token, to) in values.chunks_exact_mut(value_dim).enumerate() {
+                to.copy_from_slice(&v[(token * heads + head) * value_dim..][..value_dim]);
             }
         });
     }
@@ -154,7 +182,7 @@ impl Machine {
     fn whole_tile(
         &self,
         ended: &Ended<'_>,
-        [q, keys, v]: [&[f32]; 3],
+        [q, keys, values]: [&[f32]; 3],
         text: &Text<'_>,
         how: &How,
         scratch: &mut Scratch,
@@ -194,9 +222,9 @@ impl Machine {
             s[own.end.next_multiple_of(16)..to].fill(0.0);
         }
         let o = seen.o.take(queries * value_dim);
-        let (width, at) = (kv_heads * value_dim, kv_head * value_dim);
+        let v = &values[kv_head * text.n * value_dim..][..text.n * value_dim];
         let to = to.min(text.n);
-        table.gather(&Gather { e: s, stride, v, width, at, dim: value_dim, from, to }, o);
+        table.gather(&Gather { e: s, stride, v, dim: value_dim, from, to }, o);
         for ((o, row), sum) in o.chunks_exact(value_dim).zip(positions).zip(sums) {
             part.at(row).iter_mut().zip(o).for_each(|(out, o)| *out = o / sum);
         }

@@ -3,7 +3,8 @@
 use super::wide::widened;
 use super::{
     avx2_attend, avx2_codebook, avx2_dot, avx2_dot256, avx2_float, avx2_gemm, avx2_gemm256,
-    avx2_quarters, avx2_sixteen, avx2_table, avx2_ternary, avx2_twos, avx2_whole, avx2_words,
+    avx2_quarters, avx2_signed, avx2_sixteen, avx2_table, avx2_ternary, avx2_twos, avx2_whole,
+    avx2_words,
 };
 use crate::level::Level;
 use crate::table::{Linear, Table};
@@ -22,13 +23,13 @@ pub(super) const TABLE: Table = Table {
     q4_1: Linear { dot: avx2_words::dot_q4_1, gemm: avx2_gemm::gemm_q4_1 },
     q5_0: Linear { dot: avx2_dot::dot_q5_0, gemm: avx2_gemm::gemm_q5_0 },
     q5_1: Linear { dot: avx2_dot::dot_q5_1, gemm: avx2_gemm::gemm_q5_1 },
-    q8_0: Linear { dot: avx2_dot::dot_q8_0, gemm: avx2_gemm::gemm_q8_0 },
+    q8_0: Linear { dot: avx2_dot::dot_q8_0, gemm: avx2_signed::gemm_q8_0 },
     q2_k: Linear { dot: avx2_twos::dot_q2_k, gemm: avx2_gemm256::gemm_q2_k },
     q3_k: Linear { dot: avx2_twos::dot_q3_k, gemm: avx2_gemm256::gemm_q3_k },
     q4_k: Linear { dot: avx2_dot256::dot_q4_k, gemm: avx2_gemm256::gemm_q4_k },
     q5_k: Linear { dot: avx2_dot256::dot_q5_k, gemm: avx2_gemm256::gemm_q5_k },
     q6_k: Linear { dot: avx2_dot256::dot_q6_k, gemm: avx2_gemm256::gemm_q6_k },
-    iq4_nl: Linear { dot: avx2_table::dot_iq4_nl, gemm: avx2_gemm::gemm_iq4_nl },
+    iq4_nl: Linear { dot: avx2_table::dot_iq4_nl, gemm: avx2_signed::gemm_iq4_nl },
     iq4_xs: Linear { dot: avx2_table::dot_iq4_xs, gemm: avx2_gemm256::gemm_iq4_xs },
     mxfp4: Linear { dot: avx2_table::dot_mxfp4, gemm: avx2_gemm::gemm_mxfp4 },
     iq1_s: Linear { dot: avx2_codebook::dot_iq1_s, gemm: avx2_gemm256::gemm_iq1_s },

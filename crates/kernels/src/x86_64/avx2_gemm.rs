@@ -7,17 +7,14 @@
 //! |---|---|---|---|
 //! | 0 … 15 | 2 · 15 · 127 = 3810 | 8 | 30480 |
 //! | 0 … 31 | 2 · 31 · 127 = 7874 | 4 | 31496 |
-//! | −128 … 127 | 2 · 128 · 128 = 32768, downwards only | 1 | 32768 |
 //!
-//! Signed numbers are multiplied by their magnitudes, as `w · x` is `|w| · x` or, where `w` is
-//! negative, `|w| · !x + |w|`: turning the bits of `x` costs less here than its sign, and what is
-//! left, the magnitudes of a row's negative numbers, is added up once a panel.
+//! Signed numbers go another way (`avx2_signed`).
 
 use std::arch::x86_64::*;
 
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
-use super::avx2_panel_more::{panel_iq4_nl, panel_mxfp4, panel_q1_0};
+use super::avx2_panel_more::{panel_mxfp4, panel_q1_0};
 use super::panel_gemm::panel_products;
 use super::wide::each;
 use super::{avx2_sixteen, avx2_words};
@@ -116,19 +113,6 @@ impl<const P: usize> Places<P> {
                 }
             }
         }
-    }
-
-    /// Sums of the products of signed numbers of block `b` of 32, for the first four positions.
-    ///
-    /// # Safety
-    /// The block lies in panel and positions, of which there are four.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn four_signed(&self, b: usize) -> [[__m256i; 2]; 4] {
-        let q = |p: usize| self.q[p].wrapping_add(32 * b);
-        let lines = self.lines.wrapping_add(b * LINES32);
-        // SAFETY: the caller keeps to the panel and to the positions.
-        unsafe { four_signed(lines, [q(0), q(1), q(2), q(3)]) }
     }
 
     /// Steps as [`Places::pairs`], widened with the pairs of the line at `scale` and added to `sums`.
@@ -297,135 +281,6 @@ macro_rules! widen {
     };
 }
 
-/// Products of one step of signed numbers: a line of weights and four activations of each of four
-/// positions, added to `ymm0` … `ymm7`. `ymm14` holds zeros, `ymm15` ones of 16 bits.
-macro_rules! signed_step {
-    ($k:literal) => {
-        concat!(
-            "vmovdqa ymm8, [{lines} + 64*",
-            $k,
-            "]\n",
-            "vmovdqa ymm9, [{lines} + 64*",
-            $k,
-            " + 32]\n",
-            "vpcmpgtb ymm10, ymm14, ymm8\n",
-            "vpcmpgtb ymm11, ymm14, ymm9\n",
-            "vpabsb ymm8, ymm8\n",
-            "vpabsb ymm9, ymm9\n",
-            signed_step!($k, "0", "ymm0", "ymm1"),
-            signed_step!($k, "1", "ymm2", "ymm3"),
-            signed_step!($k, "2", "ymm4", "ymm5"),
-            signed_step!($k, "3", "ymm6", "ymm7"),
-        )
-    };
-    ($k:literal, $p:literal, $low:literal, $high:literal) => {
-        concat!(
-            "vpbroadcastd ymm12, [{q",
-            $p,
-            "} + 4*",
-            $k,
-            "]\n",
-            "vpxor ymm13, ymm12, ymm10\n",
-            "vpxor ymm12, ymm12, ymm11\n",
-            "vpmaddubsw ymm13, ymm8, ymm13\n",
-            "vpmaddubsw ymm12, ymm9, ymm12\n",
-            "vpmaddwd ymm13, ymm13, ymm15\n",
-            "vpmaddwd ymm12, ymm12, ymm15\n",
-            "vpaddd ",
-            $low,
-            ", ",
-            $low,
-            ", ymm13\n",
-            "vpaddd ",
-            $high,
-            ", ",
-            $high,
-            ", ymm12\n",
-        )
-    };
-}
-
-/// Sums of the eight steps of a block of signed numbers for four positions, written out as
-/// [`four_positions`] is. The tenth line holds what [`negatives`] put there.
-///
-/// # Safety
-/// Ten lines at `lines` and eight steps at each of `q`.
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn four_signed(lines: *const Line, q: [*const i8; 4]) -> [[__m256i; 2]; 4] {
-    let (a, b, c, d, e, f, g, h): (
-        __m256i,
-        __m256i,
-        __m256i,
-        __m256i,
-        __m256i,
-        __m256i,
-        __m256i,
-        __m256i,
-    );
-    // SAFETY: reads only what the caller says is there, writes only registers.
-    unsafe {
-        std::arch::asm!(
-            "vpcmpeqw ymm15, ymm15, ymm15",
-            "vpabsw ymm15, ymm15",
-            "vpxor ymm14, ymm14, ymm14",
-            "vmovdqa ymm0, [{lines} + 64*9]",
-            "vmovdqa ymm1, [{lines} + 64*9 + 32]",
-            "vmovdqa ymm2, ymm0",
-            "vmovdqa ymm3, ymm1",
-            "vmovdqa ymm4, ymm0",
-            "vmovdqa ymm5, ymm1",
-            "vmovdqa ymm6, ymm0",
-            "vmovdqa ymm7, ymm1",
-            signed_step!("0"), signed_step!("1"), signed_step!("2"), signed_step!("3"),
-            signed_step!("4"), signed_step!("5"), signed_step!("6"), signed_step!("7"),
-            lines = in(reg) lines,
-            q0 = in(reg) q[0], q1 = in(reg) q[1], q2 = in(reg) q[2], q3 = in(reg) q[3],
-            out("ymm0") a, out("ymm1") b, out("ymm2") c, out("ymm3") d,
-            out("ymm4") e, out("ymm5") f, out("ymm6") g, out("ymm7") h,
-            out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
-            out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
-            options(pure, readonly, nostack, preserves_flags),
-        )
-    }
-    [[a, b], [c, d], [e, f], [g, h]]
-}
-
-/// The sum of the magnitudes of each row's negative numbers, block by block, in the tenth line.
-#[target_feature(enable = "avx2")]
-fn negatives(lines: &mut [Line]) {
-    let (zeros, bytes) = (_mm256_setzero_si256(), _mm256_set1_epi8(1));
-    for lines in lines.as_chunks_mut::<LINES32>().0 {
-        for h in 0..2 {
-            let mut sum = zeros;
-            for line in &lines[..8] {
-                let w = half_line(line, h);
-                let size = _mm256_and_si256(_mm256_abs_epi8(w), _mm256_cmpgt_epi8(zeros, w));
-                let pairs = _mm256_maddubs_epi16(size, bytes);
-                sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-            }
-            put(&mut lines[9], h, sum);
-        }
-    }
-}
-
-/// Panels of signed numbers, with the sums of [`negatives`].
-macro_rules! signed_panels {
-    ($($name:ident = $panel:path;)*) => {$(
-        #[target_feature(enable = "avx2,fma,f16c")]
-        fn $name(rows: &[u8], stride: usize, lines: &mut [Line]) {
-            $panel(rows, stride, lines);
-            negatives(lines);
-        }
-    )*};
-}
-
-signed_panels! {
-    signed_q8_0 = avx2_words::panel_q8_0;
-    signed_sixteen_q8_0 = avx2_sixteen::panel_q8_0;
-    signed_iq4_nl = panel_iq4_nl;
-}
-
 /// [`Places::pairs`] of four positions, written out: of the same loop the compiler makes either a
 /// loop, whose counting costs a sixth, or a knot of spilled sums.
 ///
@@ -524,26 +379,16 @@ fn positions<const P: usize, const STEPS: usize, const OFFSET: i32, const MINIMU
     let d: [&[f32]; P] = each(a.d, first, a.blocks);
     let s: [&[i32]; P] = each(a.s, first, a.blocks);
     let ones = _mm256_set1_epi16(1);
-    // Unknown to the compiler, see `Places`.
-    let steps = std::hint::black_box(8);
     let mut acc = [[[_mm256_setzero_ps(); 2]; 4]; P];
     for (b, lines) in lines.as_chunks::<LINES32>().0.iter().enumerate() {
         let mut isum = [[_mm256_setzero_si256(); 2]; P];
-        if let (4, 1, Some(isum)) = (P, STEPS, isum.first_chunk_mut::<4>()) {
-            // SAFETY: eight steps and ten lines of block `b`.
-            *isum = unsafe { places.four_signed(b) };
-        } else if STEPS == 1 {
-            // SAFETY: eight steps and lines of block `b`.
-            unsafe { places.signed((b * 8, b * LINES32), steps, [ones; 2], &mut isum) };
-        } else {
-            for from in (0..8).step_by(STEPS) {
-                // SAFETY: `STEPS` of the eight steps and lines of block `b`.
-                let sum = unsafe { places.pairs::<STEPS>(b * 8 + from, b * LINES32 + from) };
-                for p in 0..P {
-                    for h in 0..2 {
-                        let sum = _mm256_madd_epi16(sum[p][h], ones);
-                        isum[p][h] = _mm256_add_epi32(isum[p][h], sum);
-                    }
+        for from in (0..8).step_by(STEPS) {
+            // SAFETY: `STEPS` of the eight steps and lines of block `b`.
+            let sum = unsafe { places.pairs::<STEPS>(b * 8 + from, b * LINES32 + from) };
+            for p in 0..P {
+                for h in 0..2 {
+                    let sum = _mm256_madd_epi16(sum[p][h], ones);
+                    isum[p][h] = _mm256_add_epi32(isum[p][h], sum);
                 }
             }
         }
@@ -578,9 +423,6 @@ panel_products! { "avx2,fma,f16c", 4, positions:
     sixteen_q5_0 = avx2_sixteen::panel_q5_0, LINES32, <4, 4, false>;
     gemm_q5_1 = avx2_words::panel_q5_1, LINES32, <4, { -1 }, true>;
     sixteen_q5_1 = avx2_sixteen::panel_q5_1, LINES32, <4, { -1 }, true>;
-    gemm_q8_0 = signed_q8_0, LINES32, <1, { -1 }, false>;
-    sixteen_q8_0 = signed_sixteen_q8_0, LINES32, <1, { -1 }, false>;
-    gemm_iq4_nl = signed_iq4_nl, LINES32, <1, { -1 }, false>;
     gemm_mxfp4 = panel_mxfp4, LINES32, <4, 4, false>;
     gemm_q1_0 = panel_q1_0, LINES32, <8, 3, false>;
 }

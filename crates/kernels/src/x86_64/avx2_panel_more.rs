@@ -8,6 +8,7 @@ use recinto_quant::half_exponent_to_f32;
 use super::avx2_lanes::*;
 use super::avx2_panel::*;
 use super::avx2_quarters::{nv4, ones, scale};
+use super::avx2_signed::put_block;
 use super::avx2_table::{iq4, mx4, scales_xs};
 use super::avx2_twos::{numbers_2, numbers_3, scale_min_2, scales_3};
 use crate::scratch::Line;
@@ -52,6 +53,25 @@ panel32!(
     |b: &[u8; 18], _: usize| iq4(part(b, 2)),
     [|b: &[u8; 18], _: usize| half(b, 0)]
 );
+/// The panel of magnitudes and signs of IQ4_NL; see `avx2_signed`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn signed_iq4_nl(rows: &[u8], stride: usize, lines: &mut [Line]) {
+    let last = rows.len() / stride - 1;
+    for h in 0..2 {
+        let rows: [&[[u8; 18]]; 8] = std::array::from_fn(|i| {
+            let r = last.min(h * 8 + i);
+            rows[r * stride..(r + 1) * stride].as_chunks().0
+        });
+        for (b, lines) in lines.as_chunks_mut().0.iter_mut().enumerate() {
+            let (mut numbers, mut scales) = ([_mm256_setzero_si256(); 8], [0f32; 8]);
+            for i in 0..8 {
+                (numbers[i], scales[i]) = (iq4(part(&rows[i][b], 2)), half(&rows[i][b], 0));
+            }
+            put_block(lines, h, turn(numbers), _mm256_castps_si256(load8(&scales)));
+        }
+    }
+}
+
 // 16 is taken off with the activations' sum, as for Q5_0.
 panel32!(
     panel_mxfp4,

@@ -7,7 +7,7 @@ use recinto_quant::DType;
 
 use super::avx2_lanes::*;
 use super::avx2_panel::{GROUPS16, GROUPS32, LINES32, put};
-use super::{avx2_gemm, avx2_gemm256};
+use super::{avx2_gemm, avx2_gemm256, avx2_signed};
 use crate::acts::{Acts, SUMS};
 use crate::scratch::Line;
 use crate::table::{Gemm, Interleaved, Sixteen, TILE};
@@ -581,6 +581,18 @@ panel32!(panel_q5_0, 352, |u: &[u8; 352], h| nibbles32(u, 96, Some(32), h), None
 panel32!(panel_q5_1, 384, |u: &[u8; 384], h| nibbles32(u, 128, Some(64), h), Some(32));
 panel32!(panel_q8_0, 544, |u: &[u8; 544], h| bytes32(u, 32, h), None);
 
+/// The panel of magnitudes and signs of Q8_0; see `avx2_signed`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn signed_q8_0(group: &[u8], _: usize, lines: &mut [Line]) {
+    for (unit, lines) in group.as_chunks::<544>().0.iter().zip(lines.as_chunks_mut().0) {
+        unit_ahead(unit);
+        for h in 0..2 {
+            let scales = _mm256_castps_si256(floats(unit, 0, h));
+            avx2_signed::put_block(lines, h, bytes32(unit, 32, h), scales);
+        }
+    }
+}
+
 /// The panel lines of a Q4_K or Q5_K (`FIVE`) unit.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -667,7 +679,7 @@ pub(super) fn products(dtype: DType) -> Interleaved {
         DType::Q4_1 => (dot_q4_1, avx2_gemm::sixteen_q4_1),
         DType::Q5_0 => (dot_q5_0, avx2_gemm::sixteen_q5_0),
         DType::Q5_1 => (dot_q5_1, avx2_gemm::sixteen_q5_1),
-        DType::Q8_0 => (dot_q8_0, avx2_gemm::sixteen_q8_0),
+        DType::Q8_0 => (dot_q8_0, avx2_signed::sixteen_q8_0),
         DType::Q4K => (dot_q4_k, avx2_gemm256::sixteen_q4_k),
         DType::Q5K => (dot_q5_k, avx2_gemm256::sixteen_q5_k),
         DType::Q6K => (dot_q6_k, avx2_gemm256::sixteen_q6_k),

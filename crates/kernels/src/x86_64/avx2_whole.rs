@@ -69,8 +69,8 @@ fn gather_of<const N: usize>(a: &Gather<'_>, first: usize, at: usize, o: &mut [f
         *e = &a.e[(first + i) * a.stride..][a.from..a.to];
     }
     let mut acc = [[_mm256_setzero_ps(); 2]; N];
-    for (j, row) in a.v.chunks(a.width).skip(a.from).take(a.to - a.from).enumerate() {
-        let values: &[f32; 16] = row[a.at + at..].first_chunk().expect("sixteen columns");
+    for (j, row) in a.v[a.from * a.dim..a.to * a.dim].chunks_exact(a.dim).enumerate() {
+        let values: &[f32; 16] = row[at..].first_chunk().expect("sixteen columns");
         let values = [half(values, 0), half(values, 1)];
         for i in 0..N {
             let e = _mm256_set1_ps(e[i][j]);
@@ -93,7 +93,7 @@ fn gather_rest(a: &Gather<'_>, query: usize, o: &mut [f32]) {
     for at in a.dim / 16 * 16..a.dim {
         let mut sum = 0f32;
         for j in a.from..a.to {
-            sum = a.e[query * a.stride + j].mul_add(a.v[j * a.width + a.at + at], sum);
+            sum = a.e[query * a.stride + j].mul_add(a.v[j * a.dim + at], sum);
         }
         o[query * a.dim + at] = sum;
     }

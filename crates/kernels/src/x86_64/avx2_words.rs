@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 
 use super::avx2_dot as few;
 use super::avx2_panel::{GROUPS16, GROUPS32, LINES32, put};
+use super::avx2_signed::put_block;
 use super::avx2_sixteen::{Fed, ahead_of, put_rows, six_panel, split, two_panel};
 use crate::acts::Acts;
 use crate::scratch::Line;
@@ -202,15 +203,31 @@ panel32!(
     false
 );
 panel32!(panel_q5_1, 24, |b: &Eight<24>| nibbles(b.words::<8>(), Some(b.words::<0>()[1])), true);
-panel32!(
-    panel_q8_0,
-    34,
-    |b: &Eight<34>| {
-        let (low, high) = (b.words::<2>(), b.words::<18>());
-        [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]
-    },
-    false
-);
+panel32!(panel_q8_0, 34, |b: &Eight<34>| eights(b).0, false);
+
+/// The eight steps of signed bytes of a block of each of eight rows, and the scales.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn eights(b: &Eight<34>) -> ([__m256i; 8], __m256i) {
+    let (low, high) = (b.words::<2>(), b.words::<18>());
+    let all = [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]];
+    (all, floats_of::<false>(b.words::<0>()[0]))
+}
+
+/// The panel of magnitudes and signs of Q8_0; see `avx2_signed`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn signed_q8_0(rows: &[u8], stride: usize, lines: &mut [Line]) {
+    let eight = [Eight::<34>::new(rows, stride, 0), Eight::new(rows, stride, 1)];
+    let lines = &mut lines.as_chunks_mut().0[..stride / 34];
+    for (b, lines) in lines.iter_mut().enumerate() {
+        for h in 0..2 {
+            // SAFETY: there are as many blocks in a row as were taken of the lines.
+            let block = unsafe { eight[h].block(b) };
+            let (w, scales) = eights(&block);
+            put_block(lines, h, w, scales);
+        }
+    }
+}
 
 /// Sixteen rows at a time against one position: turned as for a panel, and used at once. `$few`
 /// takes the rows left over.
