@@ -12,6 +12,8 @@ mod endings;
 #[cfg(feature = "remote")]
 mod hosted;
 mod hostile;
+#[cfg(feature = "remote")]
+mod hosts;
 mod judge;
 mod kv;
 mod loading;
@@ -23,6 +25,7 @@ mod network;
 mod profiles;
 mod quantize;
 mod records;
+mod scored;
 mod selftest;
 mod settings;
 mod shell;

@@ -193,6 +193,7 @@ fn the_second_request_to_end_ends_an_answer() {
 fn a_model_cut_short_ends_with_a_sentence() {
     let test = "a_model_cut_short_ends_with_a_sentence";
     let Some(model) = shell::tiny(test, "llama-plain") else { return };
+    let mut missed = 0;
     // Two threads may lose a page at the same moment, or not.
     for threads in ["1", "2", "2", "2"] {
         let shell = Shell::new();
@@ -213,9 +214,14 @@ fn a_model_cut_short_ends_with_a_sentence() {
         fs::File::options().write(true).open(&copy).unwrap().set_len(0).unwrap();
         let ran = shell::finish(child);
         assert_eq!((ran.code, ran.signal), (Some(4), None), "{threads}: {}", ran.err);
+        // A machine that is slow enough notices before a page is missed.
+        let noticed = ran.err.contains("changed or was replaced while it was in use");
+        missed += usize::from(!noticed);
         let want = "error: the model file was cut short while it was in use\n";
-        assert_eq!((ran.err.as_str(), ran.out()), (want, ""), "{threads}");
+        assert!(noticed || ran.err == want, "{threads}: {}", ran.err);
+        assert_eq!(ran.out(), "", "{threads}");
     }
+    assert!(missed > 0, "no run has missed a page");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Profiles with a host and a key of their own: each key goes to its host and to no other one, and
 //! what cannot be is a clear error that shows no key.
-#![cfg(feature = "remote")]
 
-mod shell;
+use crate::shell;
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Instant};
 

@@ -1,6 +1,6 @@
 //! Receipts of scorings, and the budget of what reads and does not answer.
 
-mod shell;
+use crate::shell;
 
 use std::{fs, path::Path};
 

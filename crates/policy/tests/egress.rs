@@ -106,7 +106,7 @@ fn a_full_disk_leaves_no_half_line() {
     }
     let this = std::env::current_exe().unwrap();
     let line = format!(
-        "trap '' XFSZ; ulimit -f 1; exec {} --exact a_full_disk_leaves_no_half_line",
+        "trap '' XFSZ; ulimit -f 1; exec {} --exact egress::a_full_disk_leaves_no_half_line",
         this.display()
     );
     let ran = Command::new("bash")

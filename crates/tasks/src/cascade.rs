@@ -48,14 +48,14 @@ pub(crate) fn decide(
         Next::Undecided(refused) => {
             let refused = refused.map(|refused| refused.to_string()).unwrap_or_default();
             let why = refused.split("\nhint: ").next().unwrap_or_default().to_owned();
-            return Ok(Outcome::Undecided(Undecided {
+            return Ok(Outcome::Undecided(Box::new(Undecided {
                 scores: first.scores,
                 mass: first.mass.unwrap_or_default(),
                 leg: leg(false),
                 why,
                 input: first.input,
                 usage: first.usage,
-            }));
+            })));
         }
         Next::Ask(second) => second,
     };

@@ -18,7 +18,7 @@ pub enum Outcome<T> {
     /// The answer ended before it was one.
     Incomplete(Incomplete),
     /// The operator's cascade asks for a clearer answer, and policy lets nobody else be asked.
-    Undecided(Undecided),
+    Undecided(Box<Undecided>),
 }
 
 /// An answer that was not clear enough: it is shown, and is no value.

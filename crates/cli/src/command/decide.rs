@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use recinto_engine::{Digest, Digests, Mode, Usage};
 use recinto_judge::json;
 use recinto_provider::{Provider, Task};
-use recinto_tasks::{Decision, Lack, Label, Labels, Method, Nothing, Outcome, Scored, Undecided, decide};
+use recinto_tasks::{
+    Decision, Label, Labels, Lack, Method, Nothing, Outcome, Scored, Undecided, decide,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -217,11 +219,7 @@ fn body<'a>(ready: &Ready, decision: &'a Decision) -> Result<Body<'a>, Failure> 
 }
 
 /// Ends without a label on stdout: a person decides, or nobody does.
-fn undecided(
-    ready: &mut Ready,
-    undecided: &Undecided,
-    labels: &Labels,
-) -> Result<Exit, Failure> {
+fn undecided(ready: &mut Ready, undecided: &Undecided, labels: &Labels) -> Result<Exit, Failure> {
     details(ready, &undecided.scores);
     let failure = Failure::from(undecided.error());
     // What ran is on record all the same.

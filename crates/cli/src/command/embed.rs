@@ -281,7 +281,15 @@ mod tests {
             let item = item(line, 1).unwrap();
             assert_eq!((&*item.text, item.id), (text, id), "{line}");
         }
-        for line in ["7", "[]", "{\"text\":\"a\",\"text\":\"secreto\"}", "{}", "{\"text\":1}", "secreto", "{\"text\":\"secreto\""] {
+        for line in [
+            "7",
+            "[]",
+            "{\"text\":\"a\",\"text\":\"secreto\"}",
+            "{}",
+            "{\"text\":1}",
+            "secreto",
+            "{\"text\":\"secreto\"",
+        ] {
             let failure = item(line, 3).err().expect(line);
             let text = failure.text.unwrap();
             assert!(text.contains("line 3") && !text.contains("secreto"), "{text}");

@@ -51,9 +51,8 @@ struct Body<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let begun = args.task.begin(Task::Extract, &[Some(&args.schema)])?;
     let schema = begun.file(&args.schema)?;
-    let schema = json::parse_within(&schema, "a schema", DEEPEST).map_err(|fault| {
-        Failure::usage(format!("{}: {}", args.schema.display(), fault.what()))
-    })?;
+    let schema = json::parse_within(&schema, "a schema", DEEPEST)
+        .map_err(|fault| Failure::usage(format!("{}: {}", args.schema.display(), fault.what())))?;
     begun.run("extract", |ready| one(ready, &schema))
 }
 

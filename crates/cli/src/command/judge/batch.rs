@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use recinto_judge::{Artefact, Backend, Gate, Judge, Outcome, Questions, Record, Unavailable, Usage};
+use recinto_judge::{
+    Artefact, Backend, Gate, Judge, Outcome, Questions, Record, Unavailable, Usage,
+};
 use recinto_receipt::{Digest, canonical_bytes, sha256};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

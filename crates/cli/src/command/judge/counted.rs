@@ -2,9 +2,7 @@
 //! read while something is left, and what it took counts then.
 
 use recinto_engine::Stop;
-use recinto_judge::{
-    Abilities, Backend, Form, Model, Reading, Shown, State, Unavailable,
-};
+use recinto_judge::{Abilities, Backend, Form, Model, Reading, Shown, State, Unavailable};
 use recinto_provider::Counted;
 
 /// A backend that counts.
@@ -56,9 +54,8 @@ impl Backend for Metered {
             |_| inner.read(state, shown),
             |read| {
                 let readings = read.iter().flatten().flatten();
-                let tokens = readings.map(|one| {
-                    one.usage.input_tokens.saturating_add(one.usage.output_tokens)
-                });
+                let tokens = readings
+                    .map(|one| one.usage.input_tokens.saturating_add(one.usage.output_tokens));
                 tokens.fold(0, u64::saturating_add)
             },
         );

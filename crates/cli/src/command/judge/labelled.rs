@@ -110,8 +110,9 @@ pub fn check(
         let more = bad - named.len();
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         let what = format!("{place}: {}{more}", named.join("; "));
-        return Err(Failure::usage(what)
-            .hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}"));
+        return Err(
+            Failure::usage(what).hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}")
+        );
     }
     if repeated > 0 {
         screen.note(&format!(

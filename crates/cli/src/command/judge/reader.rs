@@ -208,7 +208,8 @@ impl ReaderArgs {
                     let what = "--context is not for hosted: a service has the room it has";
                     return Err(Failure::usage(what));
                 }
-                let opened = super::service::open(settings, self.identity.as_deref(), interrupt.stop())?;
+                let opened =
+                    super::service::open(settings, self.identity.as_deref(), interrupt.stop())?;
                 opened.warnings.iter().for_each(|warning| screen.note(warning));
                 (host, warnings) = (Some(opened.host), opened.warnings);
                 model = settings.judge_model.as_ref().map(|setting| setting.value.clone());

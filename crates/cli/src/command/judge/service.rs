@@ -21,11 +21,7 @@ pub struct Opened {
 
 /// Opens the service that `settings` name. What the policies would not let leave is an error here,
 /// before a question is looked at.
-pub fn open(
-    settings: &Settings,
-    identity: Option<&str>,
-    stop: Stop,
-) -> Result<Opened, Failure> {
+pub fn open(settings: &Settings, identity: Option<&str>, stop: Stop) -> Result<Opened, Failure> {
     let decisions = Decisions::open(settings)?.counted_for(identity.unwrap_or_default());
     decisions.may_leave(&[])?;
     let decider = decisions.decider();
