@@ -261,6 +261,11 @@ impl Backend for Causal {
     fn trouble(&self) -> Option<String> {
         self.trouble.as_ref().map(ToString::to_string)
     }
+
+    fn ended(&self) -> bool {
+        let kind = self.trouble.as_ref().map(Error::kind);
+        matches!(kind, Some(Kind::Engine(recinto_engine::Kind::Changed)))
+    }
 }
 
 fn too_long(tokens: usize, room: usize) -> Unavailable {

@@ -35,6 +35,8 @@ pub struct Laya {
     digest: Digest,
     long: Long,
     stop: Stop,
+    /// Why the last reading failed.
+    trouble: Option<recinto_engine::Error>,
 }
 
 impl Laya {
@@ -62,7 +64,7 @@ impl Laya {
         let setup = Setup::of(&encoder)?;
         let digest = encoder.model().digests_until(&stop)?.weights;
         let reader = setup.reader;
-        Ok(Laya { encoder, setup, reader, digest, long: Long::Refuse, stop })
+        Ok(Laya { encoder, setup, reader, digest, long: Long::Refuse, stop, trouble: None })
     }
 
     /// Whether a model of this encoder's architecture is read in this way.
@@ -119,7 +121,7 @@ impl Laya {
     }
 
     /// The logit of each slot of each row.
-    fn logits(&self, rows: &[Row]) -> Result<Vec<Vec<f64>>, Unavailable> {
+    fn logits(&mut self, rows: &[Row]) -> Result<Vec<Vec<f64>>, Unavailable> {
         let types: Vec<Vec<u32>> =
             rows.iter().map(|row| vec![row.type_id(); row.ids.len()]).collect();
         let texts: Vec<Text<'_>> = rows
@@ -137,7 +139,10 @@ impl Laya {
             recinto_engine::Kind::Overflow { needed, available } => {
                 Unavailable::TooLong { tokens: *needed as u64, room: *available as u64 }
             }
-            _ => Unavailable::Failed,
+            _ => {
+                self.trouble = Some(error);
+                Unavailable::Failed
+            }
         })?;
         Ok(read.iter().map(|row| row.iter().map(|z| f64::from(*z)).collect()).collect())
     }
@@ -166,11 +171,21 @@ impl Backend for Laya {
         self.setup.temperatures.as_ref().map_or(1.0, |published| published.at(form, options))
     }
 
+    fn trouble(&self) -> Option<String> {
+        self.trouble.as_ref().map(ToString::to_string)
+    }
+
+    fn ended(&self) -> bool {
+        let kind = self.trouble.as_ref().map(recinto_engine::Error::kind);
+        matches!(kind, Some(recinto_engine::Kind::Changed))
+    }
+
     fn read(
         &mut self,
         state: &State,
         shown: &[Shown<'_>],
     ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable> {
+        self.trouble = None;
         let made: Vec<Result<Row, Unavailable>> =
             shown.iter().map(|shown| self.row(state, shown)).collect();
         let rows: Vec<Row> = made.iter().flatten().cloned().collect();
@@ -191,7 +206,7 @@ impl Backend for Laya {
 
 impl Laya {
     /// What is read of each row.
-    fn readings(&self, rows: &[Row]) -> Result<Vec<Reading>, Unavailable> {
+    fn readings(&mut self, rows: &[Row]) -> Result<Vec<Reading>, Unavailable> {
         let reading = |(row, logits): (&Row, Vec<f64>)| Reading {
             evidence: Evidence::Logits(logits),
             // A score a marker: nothing else could have been said.
@@ -209,7 +224,7 @@ impl Laya {
     }
 
     /// A question about a state that does not fit at once.
-    fn read_windows(&self, state: &State, shown: &Shown<'_>) -> Result<Reading, Unavailable> {
+    fn read_windows(&mut self, state: &State, shown: &Shown<'_>) -> Result<Reading, Unavailable> {
         let tokenizer = self.encoder.tokenizer();
         let (plan, rows) = self.reader.windows(tokenizer, &self.setup.marks, state, shown)?;
         let mut readings = Vec::with_capacity(rows.len());

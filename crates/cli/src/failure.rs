@@ -21,6 +21,8 @@ const OVERFLOW: &str = "overflow";
 const LOCK: &str = "lock";
 /// Kind of a fault in writing the answer: whoever reads it is gone.
 const OUTPUT: &str = "output";
+/// Kind of a model whose file is no longer as it was.
+const CHANGED: &str = "changed";
 
 /// Kinds that keep their name when another process told them.
 const RELAYED: [&str; 11] = [
@@ -31,7 +33,7 @@ const RELAYED: [&str; 11] = [
     "template",
     OVERFLOW,
     "memory",
-    "changed",
+    CHANGED,
     "mismatch",
     LOCK,
     "machine",
@@ -154,7 +156,8 @@ impl Failure {
 
     /// Whether a conversation that no person leads can go on with its next line.
     pub fn leaves_the_rest(&self) -> bool {
-        self.text.is_some() && self.kind != OUTPUT && self.exit != Exit::Interrupted
+        let ends = [OUTPUT, CHANGED].contains(&self.kind) || self.exit == Exit::Interrupted;
+        self.text.is_some() && !ends
     }
 
     /// Where a prompt did not fit a model of this process: says which flag sets the room, and how
@@ -220,7 +223,7 @@ fn of_engine(kind: &EngineKind, text: String) -> Failure {
         EngineKind::Overflow { .. } => (Exit::Failed, OVERFLOW),
         EngineKind::Deadline => (Exit::Failed, "deadline"),
         EngineKind::Memory => (Exit::Failed, "memory"),
-        EngineKind::Changed => (Exit::Failed, "changed"),
+        EngineKind::Changed => (Exit::Failed, CHANGED),
         EngineKind::Mismatch => (Exit::Failed, "mismatch"),
         EngineKind::Machine => (Exit::Failed, "machine"),
         _ => (Exit::Failed, "failed"),

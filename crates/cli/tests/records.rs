@@ -3,7 +3,12 @@
 
 use crate::shell;
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{Read, Write},
+    process::Stdio,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use shell::{Ran, Shell};
@@ -202,4 +207,43 @@ fn this_process_keeps_to_a_budget() {
     let told = lines(&ran);
     let kinds: Vec<bool> = told.iter().map(|row| row["error"]["kind"] == "budget").collect();
     assert!(!kinds[0] && kinds[kinds.len() - 1] && ran.code == Some(4), "{kinds:?} {}", ran.err);
+}
+
+/// When the weights are no longer what they were, nothing more can be answered: a batch ends there,
+/// with one sentence, and does not say it of each record that is left.
+#[test]
+fn a_batch_ends_where_its_model_is_replaced() {
+    let test = "a_batch_ends_where_its_model_is_replaced";
+    let Some(model) = shell::tiny(test, "qwen2-plain") else { return };
+    let cases: [(&str, &[&str]); 2] = [
+        ("a task", &["score", "-l", "a", "-l", "b"]),
+        ("a judge", &["judge", "run", "--whether", "¿Sí?", "--out", "o", "-v"]),
+    ];
+    for (name, command) in cases {
+        let shell = Shell::new();
+        shell.write("m.gguf", std::fs::read(&model).unwrap());
+        let args = [command, &["-m", "m.gguf", "--in", "-"]].concat();
+        let mut child = shell.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let record = "{\"text\": \"hola\", \"state\": \"hola\"}\n";
+        stdin.write_all(record.as_bytes()).unwrap();
+        let answered = shell.path().join("o/person.jsonl");
+        let mut first = [0u8; 1];
+        match command[0] {
+            "judge" => (0..6000).any(|_| {
+                sleep(Duration::from_millis(10));
+                std::fs::read(&answered).is_ok_and(|text| text.ends_with(b"\n"))
+            }),
+            _ => child.stdout.as_mut().unwrap().read_exact(&mut first).is_ok(),
+        };
+        let other = shell.write("other.gguf", std::fs::read(&model).unwrap());
+        std::fs::rename(other, shell.path().join("m.gguf")).unwrap();
+        // The program may have ended before it has read them all.
+        let _ = stdin.write_all(record.repeat(50).replace("hola", "adiós").as_bytes());
+        drop(stdin);
+        let ran = shell::finish(child);
+        assert_eq!(ran.code, Some(4), "{name}: {}", ran.err);
+        assert_eq!(ran.err.matches("changed or was replaced").count(), 1, "{name}: {}", ran.err);
+        assert!(!shell.path().join("o/bad.jsonl").exists(), "{name}");
+    }
 }

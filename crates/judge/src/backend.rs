@@ -112,6 +112,12 @@ pub trait Backend {
     fn trouble(&self) -> Option<String> {
         None
     }
+
+    /// Whether no later call can succeed either: the weights are no longer what they were, or a
+    /// budget is spent. A batch ends there, and what is left is not done.
+    fn ended(&self) -> bool {
+        false
+    }
 }
 
 impl<B: Backend + ?Sized> Backend for Box<B> {
@@ -145,5 +151,9 @@ impl<B: Backend + ?Sized> Backend for Box<B> {
 
     fn trouble(&self) -> Option<String> {
         (**self).trouble()
+    }
+
+    fn ended(&self) -> bool {
+        (**self).ended()
     }
 }

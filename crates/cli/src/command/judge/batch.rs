@@ -221,6 +221,8 @@ impl Batch {
         let found = match judged.and_then(|found| lasting(found, &self.judge)) {
             Ok(found) => found,
             Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+            // Every further record would fail alike: they are left for the next run.
+            Err(failure) if self.judge.backend().ended() => return Err(failure),
             Err(failure) => return Ok(Some(failure.tell().message)),
         };
         self.usage = self.usage.plus(found.usage);

@@ -68,4 +68,8 @@ impl Backend for Metered {
     fn trouble(&self) -> Option<String> {
         self.refused.clone().or_else(|| self.inner.trouble())
     }
+
+    fn ended(&self) -> bool {
+        self.refused.is_some() || self.inner.ended()
+    }
 }
