@@ -13,6 +13,7 @@ through the same template with the same messages. What is done already is not do
 """
 
 import argparse
+import collections
 import csv
 import json
 import pathlib
@@ -153,6 +154,22 @@ def report(args):
             theirs = sum(b["label"] == b["intent"] for _, b in pair)
             print(f"\n{name} and {other}, on {len(both)} rows: {ours} and {theirs} right,", end=" ")
             print(f"{same} labels the same, {tokens} prompts of as many tokens.")
+    confusions(tables)
+
+
+def confusions(tables):
+    """For each intent and engine: how many are right, and what the others were taken for."""
+    intents = sorted({row["intent"] for table in tables.values() for row in table.values()})
+    print("\n| intent | " + " | ".join(tables) + " |\n|---|" + "---|" * len(tables))
+    for intent in intents:
+        cells = []
+        for table in tables.values():
+            labels = [row["label"] for row in table.values() if row["intent"] == intent]
+            others = collections.Counter(label for label in labels if label != intent)
+            taken = ", ".join(f"{label} {count}" for label, count in others.most_common())
+            right = f"{labels.count(intent)} of {len(labels)}"
+            cells.append(f"{right}; {taken}" if taken else right)
+        print(f"| {intent} | " + " | ".join(cells) + " |")
 
 
 def main():

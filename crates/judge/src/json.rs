@@ -204,7 +204,7 @@ mod tests {
         let secret = parse(r#"{"secreto":1,"secreto":2}"#, "a test").unwrap_err().to_string();
         assert!(!secret.contains("secreto"), "{secret}");
         let says = [
-            (r#"{"a":1,"a":2}"#.to_owned(), "not a test: a key twice (column 11)"),
+            (r#"{"a":1,"a":2}"#.to_owned(), "not a test: a key twice (column 13)"),
             ("{\n\"a\":\n1e999}".into(), "not a test (line 3, column 6)"),
             (deep(65), "not a test: too deep (column 65)"),
             (String::new(), "not a test: it ends too early (column 0)"),
