@@ -117,6 +117,7 @@ impl Causal {
             let read = self.read_windows(&text, &asked)?;
             places.into_iter().zip(read).for_each(|(at, read)| out[at] = read);
         }
+        self.model.whole()?;
         Ok(out)
     }
 

@@ -225,7 +225,8 @@ fn a_batch_ends_where_its_model_is_replaced() {
         let args = [command, &["-m", "m.gguf", "--in", "-"]].concat();
         let mut child = shell.command(&args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        let record = "{\"text\": \"hola\", \"state\": \"hola\"}\n";
+        let key = if command[0] == "judge" { "state" } else { "text" };
+        let record = format!("{{\"{key}\": \"hola\"}}\n");
         stdin.write_all(record.as_bytes()).unwrap();
         let answered = shell.path().join("o/person.jsonl");
         let mut first = [0u8; 1];

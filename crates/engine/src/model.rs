@@ -322,8 +322,13 @@ impl Model {
     }
 
     /// Refuses to go on when the file is no longer as it was when it was mapped, or no longer the
-    /// one of its name.
-    pub(crate) fn whole(&self) -> Result<(), Error> {
+    /// one of its name. Replies, scores and encoders' readings ask it at their end; who feeds a
+    /// session by hand asks it before anything leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Changed`].
+    pub fn whole(&self) -> Result<(), Error> {
         if self.file().unchanged() {
             return Ok(());
         }

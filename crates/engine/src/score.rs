@@ -107,7 +107,11 @@ impl Model {
     ) -> Result<Scores, Error> {
         guarded(|| {
             let labels: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
-            self.scored(choose, request, &labels, stop)
+            self.whole()?;
+            let scores = self.scored(choose, request, &labels, stop)?;
+            // Nothing that was computed from other bytes may leave.
+            self.whole()?;
+            Ok(scores)
         })
     }
 

@@ -205,8 +205,8 @@ mod tests {
         assert!(!secret.contains("secreto"), "{secret}");
         let says = [
             (r#"{"a":1,"a":2}"#.to_owned(), "not a test: a key twice (column 13)"),
-            ("{\n\"a\":\n1e999}".into(), "not a test (line 3, column 6)"),
-            (deep(65), "not a test: too deep (column 65)"),
+            ("{\n\"a\":\n1e999}".into(), "not a test (line 3, column 5)"),
+            (deep(65), "not a test: too deep (column 66)"),
             (String::new(), "not a test: it ends too early (column 0)"),
             ("{\"secreto\":".into(), "not a test: it ends too early (column 11)"),
             ("{\"secreto\" 1}".into(), "not a test (column 12)"),
