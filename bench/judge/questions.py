@@ -86,7 +86,7 @@ SETS = {
                 "business": "companies, markets, the economy",
                 "entertainment": "film, music, television, arts",
                 "politics": "government, parliament, elections",
-                "sport": "matches, players, competitions",
+                "sports": "matches, players, competitions",
                 "tech": "computers, phones, games, the internet",
             },
         ),
