@@ -1,7 +1,11 @@
 //! Profiles: names of the operator's for who answers, which task uses which, and when a second one
 //! is asked. A task names a profile, never a model; so the operator alone says where it goes.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
 
 use crate::{
     destination::{Destination, is_model},
@@ -205,7 +209,7 @@ impl Profiles {
         let mut out = Profiles::default();
         // References are looked up when all files have said what there is.
         let mut raw: Vec<(&Path, RawCascade)> = Vec::new();
-        let mut cascades: HashMap<&str, ()> = HashMap::new();
+        let mut cascades: HashSet<&str> = HashSet::new();
         for layer in layers {
             let fault = |fault| Error::in_file(layer.file, fault);
             let file: Arc<Path> = Arc::from(layer.file);
@@ -219,7 +223,7 @@ impl Profiles {
             }
             for entry in layer.cascades {
                 let read = cascade(entry).map_err(fault)?;
-                if cascades.insert(&entry.key, ()).is_none() {
+                if cascades.insert(&entry.key) {
                     raw.push((layer.file, read));
                 }
             }
@@ -242,7 +246,7 @@ impl Profiles {
                 let found = out.profile(name).cloned();
                 found.ok_or_else(|| {
                     let what = format!("`{}`: `{name}` is a cascade", part.key);
-                    fault(match cascades.contains_key(name) {
+                    fault(match cascades.contains(name) {
                         true => Fault::new(part.value_at, what).hint(TWO),
                         false => read::unknown(part.value_at, "profile", name, &out.names()),
                     })
