@@ -3,16 +3,13 @@
 
 use std::{
     collections::BTreeMap,
-    path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use recinto_arch::Origin;
-use recinto_engine::{Digest, KvType, Mode, Options, Usage, VERSION};
+use recinto_engine::{Digest, Mode, Options, Ran, Usage, VERSION};
 use recinto_provider::{BUILD, Made, Provider, Reply, Service};
 use recinto_receipt::{
-    Architecture, Engine, Label, Model, Named, Program, Remote, SCHEMA, Scored, Setting, Source,
-    Usage as Tokens, Word, sha256,
+    Label, Named, Program, Remote, SCHEMA, Scored, Setting, Usage as Tokens, Word, sha256,
 };
 
 use crate::failure::Failure;
@@ -105,44 +102,16 @@ pub fn of_scoring(
     begun: SystemTime,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let (Some(local), Some(input)) = (provider.local(), scoring.input) else { return Ok(None) };
-    let (model, facts) = (local.model(), local.model().facts());
-    let (program, digests) = (model.program(), model.digests()?);
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mode = if scoring.mode == Mode::Chat { "chat" } else { "completion" };
-    let mut options = BTreeMap::from([("mode".to_owned(), Setting::word(mode))]);
-    if facts.need.kv != KvType::default() {
-        options.insert("kv".into(), Setting::word(facts.need.kv.name()));
-    }
+    let digests = local.model().digests()?;
+    let Ran { model, architecture, engine, template, options } =
+        local.model().ran(&digests, scoring.mode, local.model().facts().need.kv);
     let record = Scored {
         schema: SCHEMA,
         record: Scored::RECORD,
-        model: Model {
-            asked: provider.identity().model,
-            file: name(model.path()),
-            size: facts.bytes,
-            digest: digests.weights,
-            digest_origin: Some(digests.weights_origin),
-            weights: Some(digests.weights_held),
-            claims: digests.claims,
-            shards: digests.shards,
-        },
-        architecture: Architecture {
-            name: program.name.clone(),
-            source: match &program.origin {
-                Origin::BuiltIn => Source::BuiltIn,
-                Origin::File(path) => Source::Path(path.display().to_string()),
-            },
-            digest: digests.architecture,
-            allowed_keys: program.allowed_keys.clone(),
-        },
-        engine: Engine {
-            version: VERSION.into(),
-            numerics: facts.numerics,
-            level: facts.level.into(),
-            object: digests.engine,
-            build: Some(Word::new(BUILD)),
-        },
-        template: digests.template.filter(|_| scoring.mode == Mode::Chat),
+        model,
+        architecture,
+        engine,
+        template,
         tokenizer: digests.tokenizer,
         options,
         input,

@@ -59,6 +59,7 @@ pub use quantize::{Precision, Quantized};
 pub use recinto_chat::{Message, Role, ToolCall};
 pub use recinto_kernels::{KvType, Level, NUMERICS, Places, Stop};
 pub use recinto_receipt::{Claimant, Digest, Held, Origin, Part, Receipt, Shard, Verdict};
+pub use record::Ran;
 pub use reply::{Finish, Reply, Times, Usage};
 pub use sampler::greedy;
 pub use score::{LabelScore, Scores};

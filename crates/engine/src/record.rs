@@ -8,8 +8,8 @@ use std::{
 use recinto_arch::Origin;
 use recinto_kernels::{KvType, NUMERICS};
 use recinto_receipt::{
-    Architecture, Engine, Finish as FinishWord, Model as ModelRecord, Output, Receipt, SCHEMA,
-    Setting, Source, Times as TimesRecord, Usage as UsageRecord, sha256, sha256_ids,
+    Architecture, Digest, Engine, Finish as FinishWord, Model as ModelRecord, Output, Receipt,
+    SCHEMA, Setting, Source, Times as TimesRecord, Usage as UsageRecord, sha256, sha256_ids,
 };
 
 use crate::{
@@ -36,41 +36,76 @@ pub(crate) struct Made<'a> {
     pub text: &'a str,
 }
 
+/// What ran, as every record of this process tells it.
+pub struct Ran {
+    /// The weights.
+    pub model: ModelRecord,
+    /// The architecture text.
+    pub architecture: Architecture,
+    /// The program that computed.
+    pub engine: Engine,
+    /// Digest of the chat template, where one was used.
+    pub template: Option<Digest>,
+    /// How it was asked, and how keys and values were stored where that is not as usual.
+    pub options: BTreeMap<String, Setting>,
+}
+
+impl Model {
+    /// What ran when this model was asked in `mode` with keys and values as `kv`.
+    pub fn ran(&self, digests: &Digests, mode: Mode, kv: KvType) -> Ran {
+        let (program, chat) = (self.program(), mode == Mode::Chat);
+        let word = Setting::word(if chat { "chat" } else { "completion" });
+        let mut options = BTreeMap::from([("mode".to_owned(), word)]);
+        if kv != KvType::default() {
+            options.insert("kv".into(), Setting::word(kv.name()));
+        }
+        Ran {
+            model: ModelRecord {
+                asked: self.0.name.clone(),
+                file: digest::name_of(self.path()),
+                size: self.file().size(),
+                digest: digests.weights,
+                digest_origin: Some(digests.weights_origin),
+                weights: Some(digests.weights_held),
+                claims: digests.claims.clone(),
+                shards: digests.shards.clone(),
+            },
+            architecture: Architecture {
+                name: program.name.clone(),
+                source: match &program.origin {
+                    Origin::BuiltIn => Source::BuiltIn,
+                    Origin::File(path) => Source::Path(path.display().to_string()),
+                },
+                digest: digests.architecture,
+                allowed_keys: program.allowed_keys.clone(),
+            },
+            engine: Engine {
+                version: VERSION.into(),
+                numerics: NUMERICS,
+                level: self.0.bound.machine.kernels().level().name().into(),
+                object: digests.engine,
+                build: self.0.build.map(FinishWord::new),
+            },
+            template: digests.template.filter(|_| chat),
+            options,
+        }
+    }
+}
+
 pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
-    let program = model.program();
     let whole = |milliseconds: f64| milliseconds.round() as u64;
     let started = made.started.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let Ran { model, architecture, engine, template, mut options } =
+        model.ran(made.digests, made.mode, made.kv);
+    options.extend(settings(made.options));
     Receipt {
         schema: SCHEMA,
-        model: ModelRecord {
-            asked: model.0.name.clone(),
-            file: digest::name_of(model.path()),
-            size: model.file().size(),
-            digest: made.digests.weights,
-            digest_origin: Some(made.digests.weights_origin),
-            weights: Some(made.digests.weights_held),
-            claims: made.digests.claims.clone(),
-            shards: made.digests.shards.clone(),
-        },
-        architecture: Architecture {
-            name: program.name.clone(),
-            source: match &program.origin {
-                Origin::BuiltIn => Source::BuiltIn,
-                Origin::File(path) => Source::Path(path.display().to_string()),
-            },
-            digest: made.digests.architecture,
-            allowed_keys: program.allowed_keys.clone(),
-        },
-        engine: Engine {
-            version: VERSION.into(),
-            numerics: NUMERICS,
-            level: model.0.bound.machine.kernels().level().name().into(),
-            object: made.digests.engine,
-            build: model.0.build.map(FinishWord::new),
-        },
-        template: made.digests.template.filter(|_| made.mode == Mode::Chat),
+        model,
+        architecture,
+        engine,
+        template,
         tokenizer: Some(made.digests.tokenizer),
-        options: settings(made.options, made.mode, made.kv),
+        options,
         input: sha256_ids(made.prompt),
         output: Output { ids: sha256_ids(made.output), text: sha256(made.text.as_bytes()) },
         usage: UsageRecord {
@@ -95,7 +130,7 @@ pub(crate) fn receipt(model: &Model, made: &Made<'_>) -> Receipt {
 }
 
 /// The options that can change a bit of the reply; texts of the user's by their digest.
-fn settings(options: &Options, mode: Mode, kv: KvType) -> BTreeMap<String, Setting> {
+fn settings(options: &Options) -> BTreeMap<String, Setting> {
     let text = |text: &String| Setting::from(sha256(text.as_bytes()));
     let mut out: BTreeMap<&str, Setting> = BTreeMap::from([
         ("temperature", options.temperature.into()),
@@ -108,11 +143,7 @@ fn settings(options: &Options, mode: Mode, kv: KvType) -> BTreeMap<String, Setti
         ("frequency_penalty", options.frequency_penalty.into()),
         ("max_tokens", options.max_tokens.into()),
         ("stop", Setting::List(options.stop.iter().map(text).collect())),
-        ("mode", Setting::word(if mode == Mode::Chat { "chat" } else { "completion" })),
     ]);
-    if kv != KvType::default() {
-        out.insert("kv", Setting::word(kv.name()));
-    }
     if let Some(seed) = options.seed {
         out.insert("seed", seed.into());
     }
