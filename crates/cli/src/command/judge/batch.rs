@@ -83,9 +83,8 @@ const NAMED: usize = 1000;
 struct Key<'a> {
     state: Digest,
     id: Option<&'a str>,
-    questions: Digest,
     #[serde(flatten)]
-    by: By,
+    basis: Basis,
 }
 
 /// What all records of a run are judged by, beside the questions.
@@ -98,7 +97,7 @@ struct By {
 }
 
 /// What a record is judged by.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Basis {
     questions: Digest,
     #[serde(flatten)]
@@ -146,7 +145,8 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         usage: Usage::default(),
     };
     if let Some(questions) = &batch.questions {
-        batch.counts.others = folder.others(batch.basis(questions));
+        let basis = sha256(&canonical_bytes(&batch.basis(questions)));
+        batch.counts.others = folder.others(basis);
     }
     if batch.counts.others > 0 {
         screen.note(&format!(
@@ -209,8 +209,8 @@ impl Batch {
         let Some(asked) = record.questions.as_ref().or(self.questions.as_ref()) else {
             return Ok(Some("no questions: give -Q, or `questions` in the record".into()));
         };
-        let (id, questions) = (record.id.as_deref(), digest_of(asked));
-        let key = Key { state: record.state.digest(), id, questions, by: self.by };
+        let (id, basis) = (record.id.as_deref(), self.basis(asked));
+        let key = Key { state: record.state.digest(), id, basis };
         let input = sha256(&canonical_bytes(&key));
         if folder.is_done(&input) {
             self.counts.skipped += 1;
@@ -232,21 +232,16 @@ impl Batch {
             _ => (Part::Unavailable, &mut self.counts.unavailable),
         };
         *count += 1;
-        let (basis, outcome) = (self.basis(asked), part.outcome());
+        let (basis, outcome) = (sha256(&canonical_bytes(&basis)), part.outcome());
         let written = Judged { input, basis, line, id, outcome, answers: found.to_json() };
         folder.append(part, input, &written)?;
         Ok(None)
     }
 
-    /// The digest of what a record with these questions is judged by.
-    fn basis(&self, questions: &Questions) -> Digest {
-        let basis = Basis { questions: digest_of(questions), by: self.by };
-        sha256(&canonical_bytes(&basis))
+    /// What a record with these questions is judged by.
+    fn basis(&self, questions: &Questions) -> Basis {
+        Basis { questions: sha256(questions.to_wire().to_string().as_bytes()), by: self.by }
     }
-}
-
-fn digest_of(questions: &Questions) -> Digest {
-    sha256(questions.to_wire().to_string().as_bytes())
 }
 
 /// What will be the same the next time. A backend that failed may not fail again, so its record is
