@@ -94,12 +94,6 @@ impl Laya {
         self
     }
 
-    /// The same, with readings that end when `stop` says so.
-    pub fn stopped_by(mut self, stop: Stop) -> Laya {
-        self.stop = stop;
-        self
-    }
-
     /// The encoder.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder

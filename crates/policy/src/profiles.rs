@@ -354,26 +354,13 @@ fn named(entry: &Entry) -> Result<(), Fault> {
     }
 }
 
-/// What `[profiles]` says under one name.
-struct Said {
-    provider: String,
-    model: String,
-    words: Vec<Entry>,
-}
-
-/// The profile that an entry of `[profiles]` in `file` is.
+/// The profile that an entry of `[profiles]` in `file` is: a text, or a table with `model` and
+/// words on how it is reached.
 ///
 /// # Errors
 ///
 /// It is none. Its words besides `model` are not looked at.
 pub fn read_profile(file: &Arc<Path>, entry: &Entry) -> Result<Profile, Fault> {
-    let Said { provider, model, words } = profile(entry)?;
-    let place = Place { file: Arc::clone(file), line: entry.at.line };
-    Ok(Profile { name: entry.key.clone(), provider, model, words, place })
-}
-
-/// The entry of `[profiles]`: a text, or a table with `model` and words on how it is reached.
-fn profile(entry: &Entry) -> Result<Said, Fault> {
     named(entry)?;
     let fault = |at, what: &str| {
         Fault::new(at, format!("profile `{}`: {what}", entry.key))
@@ -412,7 +399,9 @@ fn profile(entry: &Entry) -> Result<Said, Fault> {
         _ if !is_model(model) => return Err(form("a whole name of visible ASCII is needed")),
         _ => {}
     }
-    Ok(Said { provider: provider.into(), model: model.into(), words })
+    let place = Place { file: Arc::clone(file), line: entry.at.line };
+    let (provider, model) = (provider.to_owned(), model.to_owned());
+    Ok(Profile { name: entry.key.clone(), provider, model, words, place })
 }
 
 /// The task of `[tasks]`' entry, and the name that it is mapped to.

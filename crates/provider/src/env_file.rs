@@ -66,25 +66,17 @@ pub(crate) fn read(which: &EnvFile, here: &Path) -> Result<Found, Error> {
     };
     let rules = Rules { kind: Kind::EnvFile, must, root_too: false, ignore: IGNORE };
     let Some(text) = trusted::read(&path, &rules)? else { return Ok(Found::default()) };
-    let (values, secrets) = of_text(&path, &text)?;
-    let lines = dotenvy::from_read_iter(text.as_bytes()).flatten();
-    let set = lines.map(|(name, value)| (name, Zeroizing::new(value)));
-    let names = set.filter(|(_, value)| !value.is_empty()).map(|(name, _)| name);
-    let mut names: Vec<String> = names.collect();
-    names.sort_unstable();
-    Ok(Found { path: Some(path), values, secrets, names })
+    let found = of_text(&path, &text)?;
+    Ok(Found { path: Some(path), ..found })
 }
 
 /// What the text of the file `path` says.
-pub(crate) fn of_text(path: &Path, text: &str) -> Result<(Values, Secrets), Error> {
+pub(crate) fn of_text(path: &Path, text: &str) -> Result<Found, Error> {
     parse(text).map_err(|(line, what, hint)| {
         let what = format!("{}, line {line}: {what}", path.display());
         Error::new(Kind::EnvFile, what).hint(hint)
     })
 }
-
-type Values = Vec<(&'static str, String, usize)>;
-type Secrets = Vec<(&'static str, usize)>;
 
 /// The value of the secret `name` in the file at `path`, read again: it is kept nowhere.
 #[cfg(feature = "remote")]
@@ -101,10 +93,10 @@ pub(crate) fn secret(path: &Path, name: &str) -> Result<Option<Zeroizing<String>
     Ok(found)
 }
 
-/// The settings in `text`, and which secrets it has; a fault is a line, what is wrong there, and
-/// what to do about it.
-fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
-    let (mut out, mut secrets) = (Values::new(), Secrets::new());
+/// The settings in `text`, which secrets it has, and the names of all that it sets; a fault is a
+/// line, what is wrong there, and what to do about it.
+fn parse(text: &str) -> Result<Found, (usize, String, String)> {
+    let mut found = Found::default();
     let known = variables();
     let all = || format!("known: {}", known.join(", "));
     for item in dotenvy::from_read_iter(text.as_bytes()) {
@@ -124,7 +116,10 @@ fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
         if let Some(secret) = SECRETS.iter().find(|secret| **secret == key)
             && !value.is_empty()
         {
-            secrets.push((*secret, lines_of(text, &key).first().copied().unwrap_or(1)));
+            found.secrets.push((*secret, lines_of(text, &key).first().copied().unwrap_or(1)));
+        }
+        if !value.is_empty() {
+            found.names.push(key.clone());
         }
         if !key.starts_with(PREFIX) || SECRETS.contains(&key.as_str()) {
             continue;
@@ -140,13 +135,14 @@ fn parse(text: &str) -> Result<(Values, Secrets), (usize, String, String)> {
         let Some(variable) = known.iter().find(|known| **known == key) else {
             return Err((line, format!("unknown key {key}"), nearest(&key, &known)));
         };
-        if out.iter().any(|(before, ..)| before == variable) {
+        if found.values.iter().any(|(before, ..)| before == variable) {
             let again = lines.get(1).copied().unwrap_or(line);
             return Err((again, format!("{key} is set again, first in line {line}"), all()));
         }
-        out.push((variable, value.to_string(), line));
+        found.values.push((variable, value.to_string(), line));
     }
-    Ok((out, secrets))
+    found.names.sort_unstable();
+    Ok(found)
 }
 
 /// The lines, from 1, that set `key`.
@@ -197,7 +193,7 @@ mod tests {
         ];
         for (name, text, want) in cases {
             let found =
-                parse(text).map(|(values, _)| values).map_err(|(line, what, _)| (line, what));
+                parse(text).map(|found| found.values).map_err(|(line, what, _)| (line, what));
             assert_eq!(found, want, "{name}");
         }
     }

@@ -41,13 +41,15 @@ struct Line {
 
 impl Line {
     /// As the table of `profile` says; `None` where it is none.
-    fn of(settings: &Settings, profile: &recinto_policy::Profile) -> Option<Line> {
+    fn of(
+        settings: &Settings,
+        profile: &recinto_policy::Profile,
+        around: &Surroundings,
+    ) -> Option<Line> {
         if profile.words.is_empty() {
             return None;
         }
-        let around = Surroundings::now();
-        let found = around.and_then(|around| settings.with_profile(profile, &around));
-        Some(match found {
+        Some(match settings.with_profile(profile, around) {
             Ok(settings) => Line {
                 key: others::key_place(&settings),
                 base_url: settings.base_url.map(|url| url.value),
@@ -109,8 +111,9 @@ impl From<&Mapped> for Name {
 impl Mapping {
     /// As it is for these settings.
     pub fn of(settings: &Settings) -> Mapping {
-        let all = match policies::profiles(settings) {
-            Ok(all) => all,
+        let all = policies::profiles(settings).and_then(|all| Ok((all, Surroundings::now()?)));
+        let (all, around) = match all {
+            Ok(found) => found,
             Err(error) => {
                 let error = Some(Failure::from(error).tell());
                 return Mapping { error, ..Mapping::default() };
@@ -121,7 +124,7 @@ impl Mapping {
             name: profile.name.clone(),
             provider: profile.provider.clone(),
             model: profile.model.clone(),
-            line: Line::of(settings, profile),
+            line: Line::of(settings, profile, &around),
             place: place(&profile.place),
         };
         let cascade = |cascade: &recinto_policy::Cascade| Cascade {
