@@ -168,6 +168,11 @@ fn recinto_local_calls_nothing_that_sends() {
     };
     let (code, out, _) = run(&["--version"]);
     assert!(code == Some(0) && out.starts_with("recinto-local "), "{out}");
+    // Built without `otel`: asked for spans, it says so and does nothing.
+    let (code, out, err) = run(&["ask", "canary", "--trace-file", "s.jsonl", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["error"]["kind"]), (Some(2), &serde_json::json!("not-built")), "{err}");
+    assert!(err.contains("feature `otel`") && !err.contains("canary"), "{err}");
     let args = ["ask", "--provider", "openai", "-m", "gpt-4.1", "hola", "--json"];
     let (code, out, err) = run(&args);
     let told: serde_json::Value = serde_json::from_str(&out).unwrap();
