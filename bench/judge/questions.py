@@ -13,6 +13,8 @@ import re
 
 SEED = 2026
 BANK_INTENTS = 20
+# The first rows of a set that its wording was chosen with; they are not measured.
+TRIED = {"spam": 100}
 
 
 def begins(text, words):
@@ -49,7 +51,8 @@ def mail(text):
 
 def spam(models, _):
     rows = lines(models / "datasets/spamassassin/spamassassin.jsonl")
-    told = ((row["id"], begins(mail(row["text"]), 100), row["label"] == "spam") for row in rows)
+    kinds = {"spam": "advertisement", "ham": "discussion"}
+    told = ((row["id"], begins(mail(row["text"]), 100), kinds[row["label"]]) for row in rows)
     return [(name, text.replace("\ufffd", " "), label) for name, text, label in told]
 
 
@@ -93,14 +96,14 @@ SETS = {
     ),
     "spam": (
         spam,
-        lambda rows: {
-            "type": "noul",
-            "instructions": "This mail is unsolicited advertising or fraud.",
-            "criteria": {
-                "true": "it sells, promises money or asks for data, to people who did not ask",
-                "false": "it is personal, from a mailing list, or news that were subscribed to",
+        lambda rows: choice(
+            "What kind of e-mail is this?",
+            {
+                "advertisement": "it sells something, offers money or is a scam",
+                "discussion": "people writing to each other, a mailing list, "
+                "or a news item about technology",
             },
-        },
+        ),
     ),
     "vader": (
         vader,
@@ -126,4 +129,5 @@ def chosen(name, models, train, count):
     rows = read(models, train)
     asked = question(rows)
     random.Random(f"{SEED}/{name}").shuffle(rows)
-    return rows[:count], asked
+    first = TRIED.get(name, 0)
+    return rows[first : first + count], asked
