@@ -27,6 +27,8 @@ pub struct Closed {
     pub why: Unavailable,
     /// What and perhaps a hint, for a log; never words of a state or a question.
     pub told: String,
+    /// Whether the next request cannot succeed either: no key, no money, no such model.
+    pub ended: bool,
 }
 
 /// A service behind a door.
@@ -37,6 +39,7 @@ pub struct Hosted {
     service: String,
     limits: Limits,
     trouble: Option<String>,
+    ended: bool,
 }
 
 impl Hosted {
@@ -50,7 +53,7 @@ impl Hosted {
         limits: Limits,
     ) -> Hosted {
         let (model, service) = (model.to_owned(), service.to_owned());
-        Hosted { door, wire, model, service, limits, trouble: None }
+        Hosted { door, wire, model, service, limits, trouble: None, ended: false }
     }
 
     /// Asks some of the questions in one request.
@@ -63,6 +66,7 @@ impl Hosted {
         self.limits.whole(&body)?;
         let answer = self.door.ask(body, shown.len()).map_err(|closed| {
             self.trouble = Some(closed.told);
+            self.ended = closed.ended;
             closed.why
         })?;
         Ok(self.wire.readings(&answer, shown))
@@ -92,14 +96,19 @@ impl Backend for Hosted {
         state: &State,
         shown: &[Shown<'_>],
     ) -> Result<Vec<Result<Reading, Unavailable>>, Unavailable> {
-        self.trouble = None;
+        (self.trouble, self.ended) = (None, false);
         let mut places = Vec::with_capacity(shown.len());
         for call in self.limits.calls(state, shown) {
             match call {
                 Err((at, why)) => places.push((at, Err(why))),
                 Ok(call) => {
                     let asked: Vec<Shown<'_>> = call.iter().map(|at| shown[*at]).collect();
-                    let read = self.ask(state, &asked)?;
+                    // What earlier requests were answered stays, whatever becomes of this one.
+                    let read = match self.trouble.is_some() {
+                        true => Err(Unavailable::Failed),
+                        false => self.ask(state, &asked),
+                    };
+                    let read = read.unwrap_or_else(|why| vec![Err(why); asked.len()]);
                     places.extend(call.into_iter().zip(read));
                 }
             }
@@ -110,5 +119,9 @@ impl Backend for Hosted {
 
     fn trouble(&self) -> Option<String> {
         self.trouble.clone()
+    }
+
+    fn ended(&self) -> bool {
+        self.ended
     }
 }

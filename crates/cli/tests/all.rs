@@ -22,6 +22,7 @@ mod manners;
 mod models;
 mod network;
 #[cfg(feature = "remote")]
+mod prior;
 mod profiles;
 mod quantize;
 mod records;

@@ -336,3 +336,43 @@ fn orders_of_options_are_requests_of_their_own() {
     assert_eq!(labels(0), ["payments", "frontend", "account"]);
     assert_eq!(labels(1), ["account", "frontend", "payments"]);
 }
+
+/// A key that is not taken or an empty account ends a run at its first record; an answer that is
+/// left out is asked for again the next time, and stands nowhere as done.
+#[test]
+fn runs_end_where_no_request_can_succeed() {
+    let records: String = (0..5).map(|at| format!("{{\"state\":\"charge {at}\"}}\n")).collect();
+    let args = ["judge", "run", "-Q", "q.json", "--in", "r.jsonl", "--out", "j", "--json"];
+    for (status, told) in [(401, "the key is not taken"), (402, "status 402"), (404, "status 404")]
+    {
+        let to = Service::start(vec![page(status, ""); 9]);
+        let shell = shell(&to, "typesafe");
+        shell.write("r.jsonl", &records);
+        let ran = shell.run(&args);
+        assert!(!matches!(ran.code, Some(0 | 5)), "{status}: {:?} {}", ran.code, ran.err);
+        assert!(ran.err.contains(told) || ran.out().contains(told), "{status}: {}", ran.err);
+        assert_eq!(to.seen().len(), 1, "{status}: nothing else is sent");
+        for part in ["decided", "person", "unavailable", "bad"] {
+            let text = std::fs::read_to_string(shell.path().join(format!("j/{part}.jsonl")));
+            assert_eq!(text.unwrap_or_default(), "", "{status}: {part}");
+        }
+    }
+    let mut without = answer();
+    without["answers"].as_object_mut().unwrap().shift_remove("q1");
+    let whole = page(200, &answer().to_string());
+    let pages = [page(200, &without.to_string()), whole.clone(), whole];
+    let to = Service::start(pages.to_vec());
+    let shell = shell(&to, "typesafe");
+    shell.write("r.jsonl", &records.lines().take(2).map(|l| format!("{l}\n")).collect::<String>());
+    let first = shell.run(&args);
+    assert_eq!(
+        (first.code, &first.json()["records"]["bad"]),
+        (Some(5), &json!(1)),
+        "{}",
+        first.err
+    );
+    assert!(first.err.contains("left out an answer"), "{}", first.err);
+    let counts = shell.run(&args).json();
+    assert_eq!(counts["records"]["person"], 1, "{counts}");
+    assert_eq!(counts["records"]["skipped"], 1, "{counts}");
+}

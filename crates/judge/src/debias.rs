@@ -127,17 +127,27 @@ impl Prior {
         self.inputs
     }
 
+    /// The mean distribution; `None` without an input.
+    pub fn mean(&self) -> Option<Vec<f64>> {
+        let mean = |sum: &f64| sum / self.inputs as f64;
+        (self.inputs > 0).then(|| self.sum.iter().map(mean).collect())
+    }
+
     /// Log-probabilities with the prior, to the power `alpha`, divided out. `None` before
     /// [`LEAST_INPUTS`] inputs.
     pub fn correct(&self, log_p: &[f64], alpha: f64) -> Option<Vec<f64>> {
         if self.inputs < LEAST_INPUTS || log_p.len() != self.sum.len() {
             return None;
         }
-        let mean = |sum: f64| (sum / self.inputs as f64).max(crate::rows::LEAST).ln();
-        let moved: Vec<f64> =
-            log_p.iter().zip(&self.sum).map(|(z, sum)| z - alpha * mean(*sum)).collect();
-        Some(readout::log_softmax(&moved, 1.0))
+        Some(divided(log_p, self.mean()?, alpha))
     }
+}
+
+/// Log-probabilities with a distribution, to the power `alpha`, divided out.
+pub(crate) fn divided(log_p: &[f64], by: impl IntoIterator<Item = f64>, alpha: f64) -> Vec<f64> {
+    let moved: Vec<f64> =
+        log_p.iter().zip(by).map(|(z, p)| z - alpha * p.max(crate::rows::LEAST).ln()).collect();
+    readout::log_softmax(&moved, 1.0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use recinto_receipt::{Digest, canonical_bytes, sha256};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Kind};
+use crate::{Correction, Error, Kind};
 
 /// The model that reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +49,8 @@ pub struct Identity {
     pub reading: String,
     /// The orders that options are shown in.
     pub orders: Orders,
-    /// Whether a running prior is divided out.
-    pub prior: bool,
+    /// The prior that is divided out.
+    pub prior: Correction,
 }
 
 impl Identity {

@@ -99,6 +99,21 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
+/// A JSON text without blanks between its parts, its texts in one spelling and its numbers as they
+/// are written. `None` for what is no JSON.
+pub(crate) fn compact(text: &str) -> Option<String> {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('"') {
+        out.extend(rest[..at].chars().filter(|c| !c.is_ascii_whitespace()));
+        let mut texts = serde_json::Deserializer::from_str(&rest[at..]).into_iter::<String>();
+        let text = texts.next()?.ok()?;
+        out.push_str(&Value::String(text).to_string());
+        rest = &rest[at + texts.byte_offset()..];
+    }
+    out.extend(rest.chars().filter(|c| !c.is_ascii_whitespace()));
+    Some(out)
+}
+
 #[derive(Clone, Copy)]
 struct Strict {
     /// Levels that may still lie within.

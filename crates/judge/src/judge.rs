@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use recinto_receipt::Digest;
 
 use crate::{
-    Answer, Artefact, Calibration, Error, Identity, Kind, Orders, Question, Questions, State,
-    Unavailable,
+    Answer, Artefact, Calibration, Correction, Error, Identity, Kind, Orders, Priors, Question,
+    Questions, State, Unavailable,
     answer::{Facts, Truncation, Windows},
     backend::{Backend, Evidence, Reading, Shown, Usage},
     check::{Finding, Severity, check},
@@ -23,7 +23,8 @@ pub struct Mode {
     /// The log margin from which on no further order is read; infinite to read all of them.
     pub enough: f64,
     /// The power of the running prior that is divided out; `None` for none. Answers then depend on
-    /// the inputs before them.
+    /// the inputs before them, so no calibration and no gate holds for them; see
+    /// [`Judge::with_priors`].
     pub prior: Option<f64>,
 }
 
@@ -43,6 +44,7 @@ pub struct Judge<B> {
     mode: Mode,
     calibration: Option<(Calibration, Digest)>,
     priors: BTreeMap<Digest, Prior>,
+    kept: Option<(Priors, Digest)>,
 }
 
 /// Answers to all questions about one state.
@@ -109,7 +111,7 @@ fn declared(reading: &Reading, order: &[usize]) -> Result<Vec<f64>, Unavailable>
 impl<B: Backend> Judge<B> {
     /// A judge over a backend.
     pub fn new(backend: B, mode: Mode) -> Judge<B> {
-        Judge { backend, mode, calibration: None, priors: BTreeMap::new() }
+        Judge { backend, mode, calibration: None, priors: BTreeMap::new(), kept: None }
     }
 
     /// Who reads, as calibrations and gates are bound to it.
@@ -122,12 +124,32 @@ impl<B: Backend> Judge<B> {
             model: model.unwrap_or_else(|| self.backend.model()),
             reading: self.backend.reading(),
             orders: self.mode.orders,
-            prior: self.mode.prior.is_some(),
+            prior: match (&self.kept, self.mode.prior) {
+                (Some((_, digest)), _) => Correction::Kept { digest: *digest },
+                (None, Some(_)) => Correction::Running,
+                (None, None) => Correction::None,
+            },
         }
+    }
+
+    /// The judge with a prior that is kept, instead of one that runs along; before any calibration,
+    /// which holds for one prior.
+    ///
+    /// # Errors
+    ///
+    /// It was gathered from another model or another way to read it.
+    pub fn with_priors(mut self, priors: Priors) -> Result<Judge<B>, Error> {
+        self.mode.prior = None;
+        self.kept = None;
+        self.identity().must_be(priors.identity(), "the prior")?;
+        let digest = priors.digest();
+        self.kept = Some((priors, digest));
+        Ok(self)
     }
 
     /// The judge with a calibration, when that was fitted for this backend and mode.
     pub fn calibrated(mut self, calibration: Calibration) -> Result<Judge<B>, Error> {
+        self.identity().prior.must_stay("a calibration")?;
         let calibration = calibration.for_identity(&self.identity())?;
         let digest = calibration.digest();
         self.calibration = Some((calibration, digest));
@@ -229,7 +251,11 @@ impl<B: Backend> Judge<B> {
         let mut logits = if open.read.len() == 1 { open.read[0].clone() } else { mean };
         let digest = question.digest();
         let mut prior_inputs = None;
-        if let Some(alpha) = self.mode.prior {
+        let kept = self.kept.as_ref().and_then(|(priors, _)| priors.correct(&digest, &logits));
+        if let Some((corrected, inputs)) = kept {
+            logits = corrected;
+            prior_inputs = Some(inputs);
+        } else if let Some(alpha) = self.mode.prior {
             let room = self.priors.len() < MOST_PRIORS;
             if room || self.priors.contains_key(&digest) {
                 let prior = self.priors.entry(digest).or_default();

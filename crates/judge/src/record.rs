@@ -1,7 +1,8 @@
 //! One line of a file of records: a state, and where somebody labelled it, what is right.
 
 use recinto_receipt::sha256;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::{Ask, Error, Form, Kind, Question, Questions, State, json, question::NOTHING};
 
@@ -25,6 +26,18 @@ const KEYS: [&str; 5] = ["state", "id", "questions", "labels", "group"];
 
 fn refuse<T>(what: &str, hint: &str) -> Result<T, Error> {
     Err(Error::new(Kind::Rows, what).with_hint(hint))
+}
+
+/// The state of a record as it is written.
+fn raw(line: &str) -> Result<&str, Error> {
+    #[derive(Deserialize)]
+    struct Written<'a> {
+        #[serde(borrow)]
+        state: &'a RawValue,
+    }
+    let written: Written<'_> =
+        serde_json::from_str(line).map_err(|e| Error::json("a record", &e))?;
+    Ok(written.state.get())
 }
 
 impl Record {
@@ -57,7 +70,11 @@ impl Record {
             group: name(take("group"), "group")?,
             questions: take("questions").map(|value| Questions::from_wire(&value)).transpose()?,
             labels: labels.into_iter().collect(),
-            state: State::new(state)?,
+            // A value does not know how its numbers were written.
+            state: match state {
+                Value::String(text) => State::text(text),
+                _ => State::from_json(raw(line)?)?,
+            },
         })
     }
 
@@ -130,6 +147,9 @@ mod tests {
         assert_eq!(record.id.as_deref(), Some("7"));
         assert_eq!(record.questions.as_ref().unwrap().len(), 1);
         assert_eq!(record.labels, [("q".to_owned(), json!("sí"))]);
+        let written = r#"{"state":{"n": 100000000000000000000001, "m":-0}}"#;
+        let state = Record::from_json(written).unwrap().state;
+        assert_eq!(state.shown(), r#"{"n":100000000000000000000001,"m":-0}"#);
         let other = Record { group: Some("cliente 2".into()), ..record.clone() };
         assert!(record.group_number() > 0 && record.group_number() != other.group_number());
         assert_eq!(Record::from_json(r#"{"state":"x"}"#).unwrap().group_number(), 0);

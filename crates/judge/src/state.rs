@@ -69,9 +69,24 @@ impl State {
         }
     }
 
-    /// SHA-256 of its JSON without blanks, keys in their order: another order is another state.
+    /// As a model reads it: text as it stands, a map or a list as JSON without blanks, keys in
+    /// their order, numbers as they were written.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.clone(),
+            _ => self.json(),
+        }
+    }
+
+    fn json(&self) -> String {
+        let written = self.source().and_then(json::compact);
+        written.unwrap_or_else(|| self.value.to_string())
+    }
+
+    /// SHA-256 of its JSON without blanks, keys in their order, numbers as they were written:
+    /// another order or another spelling of a number is another state.
     pub fn digest(&self) -> Digest {
-        sha256(self.value.to_string().as_bytes())
+        sha256(self.json().as_bytes())
     }
 
     /// What a path leads to, such as `ticket.text`, `items[0].name` or `items.0.name`. A key that
@@ -162,5 +177,16 @@ mod tests {
         let digest = |json| State::from_json(json).unwrap().digest();
         assert_ne!(digest(ab), digest(ba), "the order of keys is seen by the model");
         assert_eq!(digest(ab), digest(r#"{ "a": 1, "b": 2 }"#));
+        assert_eq!(digest(ab), State::new(serde_json::from_str(ab).unwrap()).unwrap().digest());
+        let cases = [
+            (r#" { "\u00f1" : [ 1.50 , -0 , 1e2 ] } "#, r#"{"ñ":[1.50,-0,1e2]}"#),
+            (r#"{"n":100000000000000000000001}"#, r#"{"n":100000000000000000000001}"#),
+            (r#"["a \" b", "\n", {}]"#, r#"["a \" b","\n",{}]"#),
+            (r#""a  b""#, "a  b"),
+        ];
+        for (json, shown) in cases {
+            assert_eq!(State::from_json(json).unwrap().shown(), shown, "{json}");
+        }
+        assert_ne!(digest(r#"[1000000000000000000001]"#), digest(r#"[1000000000000000000002]"#));
     }
 }

@@ -316,7 +316,7 @@ fn dtype_and_kind_of_model_are_told_apart() {
         model: Model::Local { digest: recinto_receipt::sha256(b"w"), dtype: dtype.into() },
         reading: "letters/1".into(),
         orders: Orders::Declared,
-        prior: false,
+        prior: recinto_judge::Correction::None,
     };
     let hosted =
         |name: &str| Identity { model: Model::Hosted { name: name.into() }, ..local("f32") };

@@ -18,7 +18,7 @@ fn report() -> Report {
         model: Model::Hosted { name: "fixed-1.0.0".into() },
         reading: "fixed/1".into(),
         orders: Orders::Declared,
-        prior: false,
+        prior: recinto_judge::Correction::None,
     };
     let terms = Terms {
         promise: Promise::Selective,

@@ -63,7 +63,7 @@ impl Manner {
 
 /// The state as the model reads it.
 pub(super) fn state(state: &State) -> String {
-    shown(state.value())
+    state.shown()
 }
 
 /// What is asked where the options alone say it.

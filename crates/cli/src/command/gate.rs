@@ -149,6 +149,7 @@ fn fit(args: Fit) -> Result<Exit, Failure> {
         most_flips: args.most_flips,
         ..Demands::default()
     };
+    args.reader.must_stay()?;
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     let others = [Some(args.data.data.as_path()), args.questions.questions.as_deref()];

@@ -8,6 +8,7 @@ mod folder;
 mod judged;
 pub mod labelled;
 mod once;
+mod prior;
 pub mod reader;
 mod selftest;
 #[cfg(feature = "remote")]
@@ -47,6 +48,8 @@ pub struct Args {
 enum Task {
     /// Fit confidences to labelled records, for this model and these questions
     Calibrate(Box<calibrate::Args>),
+    /// Keep what this model answers on average, to divide it out
+    Prior(Box<prior::Args>),
     /// Judge records line by line and part them into decided, for a person, unavailable
     Run(Box<batch::Args>),
     /// Compare a Laya checkpoint with the published answers of its reference
@@ -57,6 +60,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     match args.task {
         None => once::run(*args.once),
         Some(Task::Calibrate(args)) => calibrate::run(*args),
+        Some(Task::Prior(args)) => prior::run(*args),
         Some(Task::Run(args)) => batch::run(*args),
         Some(Task::Selftest(args)) => selftest::run(*args),
     }

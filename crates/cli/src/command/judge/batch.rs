@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use recinto_judge::{
-    Artefact, Backend, Gate, Judge, Outcome, Questions, Record, Unavailable, Usage,
+    Artefact, Backend, Gate, Judge, Model, Outcome, Questions, Record, Unavailable, Usage,
 };
 use recinto_receipt::{Digest, canonical_bytes, sha256};
 use serde::Serialize;
@@ -247,17 +247,26 @@ impl Batch {
 /// What will be the same the next time. A backend that failed may not fail again, so its record is
 /// not written down as done.
 fn lasting(found: Judgements, judge: &Judge<Box<dyn Backend>>) -> Result<Judgements, Failure> {
-    let failed = |judged: &judged::Judged| {
-        let reason = match &judged.outcome {
-            Outcome::Unavailable { reason } => reason,
-            _ => return false,
-        };
-        matches!(reason, Unavailable::Failed | Unavailable::Offline)
+    let service = matches!(judge.backend().model(), Model::Hosted { .. });
+    let reasons = || {
+        found.all.iter().filter_map(|judged| match &judged.outcome {
+            Outcome::Unavailable { reason } => Some(reason),
+            _ => None,
+        })
     };
-    match found.all.iter().any(failed) {
-        true => Err(labelled::failed(judge)),
-        false => Ok(found),
+    if reasons().any(|why| matches!(why, Unavailable::Failed | Unavailable::Offline)) {
+        return Err(labelled::failed(judge));
     }
+    // What a model here does not answer it never will; a service may, the next time.
+    let left_out =
+        |why: &Unavailable| matches!(why, Unavailable::NoAnswer | Unavailable::NotANumber);
+    if service && reasons().any(left_out) {
+        return Err(Failure::running(
+            "the service left out an answer, or gave one that is no number",
+        )
+        .hint("the same command asks again"));
+    }
+    Ok(found)
 }
 
 fn report(args: &Args, screen: &mut Screen, who: &Who, batch: &Batch) -> Result<(), Failure> {

@@ -102,6 +102,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.reader.calibration.is_some() {
         return Err(Failure::usage("--calibration has no place where one is made"));
     }
+    args.reader.must_stay()?;
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     let others = [Some(args.data.data.as_path()), args.questions.questions.as_deref()];

@@ -132,6 +132,7 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<Labelled, Failure> {
     let (mut lines, mut out) = (records(data, interrupt)?, Labelled::default());
+    judge.identity().prior.must_stay("what is fitted")?;
     let own = judge.identity().digest();
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use recinto_backends::{Causal, Long};
 use recinto_engine::{Precision, SessionOptions};
 use recinto_judge::{
-    Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, debias,
+    Artefact, Backend, Calibration, Gate, Identity, Judge, Mock, Mode, Orders, Priors, debias,
 };
 use recinto_provider::{Counted, Reader, Settings, Task};
 use recinto_receipt::Digest;
@@ -75,9 +75,14 @@ pub struct ReaderArgs {
     #[arg(long, value_enum)]
     orders: Option<Order>,
 
-    /// Divide out what the model answered to the inputs before, from the eighth on
-    #[arg(long)]
-    prior: bool,
+    /// Divide out what the model answers on average, as `recinto judge prior` kept it
+    #[arg(long, value_name = "FILE")]
+    prior: Option<PathBuf>,
+
+    /// Divide out what the model answered to the inputs before, from the eighth on; answers then
+    /// depend on those before them, and no calibration or gate holds
+    #[arg(long, conflicts_with_all = ["prior", "calibration"])]
+    running_prior: bool,
 
     /// The calibration, made by `recinto judge calibrate` for this very model
     #[arg(long, value_name = "FILE")]
@@ -85,7 +90,7 @@ pub struct ReaderArgs {
 
     /// Laya as its reference runs it: one order, marks in a text act as marks, and a text that is
     /// too long is cut, which the answer tells
-    #[arg(long, conflicts_with_all = ["orders", "prior", "long"])]
+    #[arg(long, conflicts_with_all = ["orders", "prior", "running_prior", "long"])]
     strict: bool,
 
     /// What becomes of a state that is longer than the model has room for
@@ -152,10 +157,43 @@ impl ReaderArgs {
         Ok(self.model.choice(Task::Judge)?.settings.for_judge())
     }
 
+    /// Refuses what would make its own corrections part of what is made.
+    pub fn plain(&self, place: &str) -> Result<(), Failure> {
+        let given = [
+            (self.calibration.is_some(), "--calibration"),
+            (self.prior.is_some(), "--prior"),
+            (self.running_prior, "--running-prior"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => Err(Failure::usage(format!("{flag} has no place {place}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses answers that depend on those before them, which nothing can be fitted on.
+    pub fn must_stay(&self) -> Result<(), Failure> {
+        match self.running_prior {
+            true => Err(Failure::usage(
+                "--running-prior changes with every input: nothing is fitted on it",
+            )
+            .hint("`recinto judge prior` keeps one in a file, for --prior")),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a prior of several states where there is one.
+    pub fn several(&self) -> Result<(), Failure> {
+        match self.running_prior {
+            true => Err(Failure::usage("--running-prior takes several states, and here is one")
+                .hint("`recinto judge prior` keeps a prior in a file, for --prior")),
+            false => Ok(()),
+        }
+    }
+
     /// Files that are read, none of which may be replaced.
     pub fn files_read(&self, settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf> {
         let mut all = others.to_vec();
-        all.push(self.calibration.as_deref());
+        all.extend([self.calibration.as_deref(), self.prior.as_deref()]);
         open::files_read(settings, &all)
     }
 
@@ -170,6 +208,7 @@ impl ReaderArgs {
             Some(path) => Some(artefact::<Calibration>(path)?),
             None => None,
         };
+        let priors = self.prior.as_deref().map(artefact::<Priors>).transpose()?;
         let (mut model, mut host, mut precision) = (None, None, None);
         let mut warnings = Vec::new();
         let backend: Box<dyn Backend> = match settings.reader() {
@@ -236,7 +275,7 @@ impl ReaderArgs {
                 Box::new(Metered::new(backend, budget))
             }
         };
-        let prior = self.prior.then_some(debias::ALPHA);
+        let prior = self.running_prior.then_some(debias::ALPHA);
         let usual = match settings.reader() {
             // Each order is a request that is paid for.
             Reader::Hosted => Order::Declared,
@@ -248,6 +287,10 @@ impl ReaderArgs {
         };
         let mode = Mode { orders, prior, ..Mode::default() };
         let mut judge = Judge::new(backend, mode);
+        if let (Some(priors), Some(path)) = (priors, &self.prior) {
+            let place = path.display().to_string();
+            judge = judge.with_priors(priors).map_err(|e| Failure::from(e).at(&place))?;
+        }
         if let (Some(calibration), Some(path)) = (calibration, &self.calibration) {
             let place = path.display().to_string();
             judge = judge.calibrated(calibration).map_err(|e| Failure::from(e).at(&place))?;
@@ -283,6 +326,7 @@ impl ReaderArgs {
 
     /// The gate in `path`, refused unless it was fitted for `judge`.
     pub fn gate(path: &Path, judge: &Judge<Box<dyn Backend>>) -> Result<Gate, Failure> {
+        judge.identity().prior.must_stay("a gate")?;
         let gate: Gate = artefact(path)?;
         let place = path.display().to_string();
         judge
@@ -308,7 +352,7 @@ fn absent(reader: Reader) -> Failure {
 }
 
 /// The artefact in a file.
-fn artefact<T: Artefact>(path: &Path) -> Result<T, Failure> {
+pub fn artefact<T: Artefact>(path: &Path) -> Result<T, Failure> {
     let bytes = write::bytes(path, LONGEST)?;
     T::from_bytes(&bytes).map_err(|e| Failure::from(e).at(&path.display().to_string()))
 }

@@ -49,8 +49,18 @@ impl Door for Way {
     fn ask(&mut self, body: Value, questions: usize) -> Result<Value, Closed> {
         match self.decisions.ask(body, questions, &[], &self.stop) {
             Ok(decided) => Ok(decided.body().clone()),
-            Err(error) => Err(Closed { why: why(&error), told: error.to_string() }),
+            Err(error) => {
+                Err(Closed { why: why(&error), told: error.to_string(), ended: ends(error.kind()) })
+            }
         }
+    }
+}
+
+/// Whether every further request would be refused alike.
+fn ends(kind: &Kind) -> bool {
+    match kind {
+        Kind::Auth | Kind::Budget | Kind::NotFound | Kind::Outside(_) => true,
+        _ => false,
     }
 }
 
