@@ -17,7 +17,6 @@ fn what_is_no_question() {
         ("criteria of text", r#"{"type":"choice","instructions":"x","criteria":"a,b"}"#),
         ("null label", r#"{"type":"choice","instructions":"x","criteria":["a",null]}"#),
         ("score of a map", r#"{"type":"score","instructions":"x","criteria":{"0":"a"}}"#),
-        ("score of numbers", r#"{"type":"score","instructions":"x","criteria":[1,2]}"#),
         ("score without levels", r#"{"type":"score","instructions":"x"}"#),
         ("noul of yes and no", r#"{"type":"noul","criteria":{"yes":"a","no":"b"}}"#),
         ("noul of a list", r#"{"type":"noul","criteria":["a","b"]}"#),
@@ -30,7 +29,7 @@ fn what_is_no_question() {
         ("or_nothing on noul", r#"{"type":"noul","instructions":"x","or_nothing":true}"#),
         ("or_nothing of text", r#"{"type":"choice","criteria":["a"],"or_nothing":"yes"}"#),
         ("unknown key", r#"{"type":"noul","instrucciones":"x"}"#),
-        ("a description of a number", r#"{"type":"choice","criteria":{"a":1,"b":null}}"#),
+        ("a label of a list", r#"{"type":"choice","instructions":"x","criteria":["a",["b"]]}"#),
         ("instructions of a boolean", r#"{"type":"noul","instructions":true}"#),
         ("a key twice", r#"{"type":"noul","type":"noul","instructions":"x"}"#),
         ("a label twice", r#"{"type":"choice","criteria":{"a":"x","a":"y"}}"#),
@@ -61,6 +60,15 @@ fn questions_and_back() {
         ),
         ("nothing", json!({"type":"choice","criteria":{"b":"x","a":{"k":1}},"or_nothing":true})),
         ("score", json!({"type":"score","instructions":7,"criteria":["poco",{"a":1},"mucho"]})),
+        ("numbers", json!({"type":"score","instructions":"x","criteria":[1,"dos",[4],2.5,false]})),
+        (
+            "0 and false are descriptions",
+            json!({"type":"choice","instructions":"x","criteria":{"año":0,"b":false,"c":null}}),
+        ),
+        (
+            "numbers for yes and no",
+            json!({"type":"noul","instructions":"x","criteria":{"true":1,"false":0}}),
+        ),
     ];
     for (name, wire) in cases {
         let question = Question::from_wire(&wire).unwrap();
@@ -71,6 +79,18 @@ fn questions_and_back() {
         let hosted = question.to_hosted().to_string();
         assert!(!hosted.contains("or_nothing") && !hosted.contains("labels"), "{name}: {hosted}");
     }
+    // A service is sent text; the model's own runtime has it as it is.
+    for (wire, want) in [
+        (json!({"type":"score","criteria":[1,false,"x"]}), json!(["1", "false", "x"])),
+        (json!({"type":"choice","criteria":{"a":0,"b":null}}), json!({"a":"0","b":null})),
+        (json!({"type":"noul","criteria":{"true":1.5}}), json!({"true":"1.5"})),
+    ] {
+        let hosted = Question::from_wire(&wire).unwrap().to_hosted();
+        assert_eq!(hosted["criteria"], want, "{wire}");
+    }
+    let scalars = json!({"type":"choice","criteria":[0,-1,2.5,1e21,true,false,"año"]});
+    let labels = Question::from_wire(&scalars).unwrap().labels();
+    assert_eq!(labels, ["0", "-1", "2.5", "1e+21", "true", "false", "año"]);
     let list = json!({"type":"choice","criteria":["b",2,"a"]});
     let question = Question::from_wire(&list).unwrap();
     assert_eq!(question.labels(), ["b", "2", "a"]);
