@@ -226,9 +226,100 @@ fn what_the_checks_find() {
     // Every row of the table was found at least once.
     let mut found: Vec<&str> =
         cases.iter().flat_map(|(_, q, _)| codes(q, &state(), Readout::Marks)).collect();
-    found.extend(["prefix-key", "empty-state"]);
+    let bare = wire(json!({"type":"choice","criteria":{"a":"es rojo","b":"es azul"}}));
+    assert_eq!(codes(&bare, &state(), Readout::Markers), ["no-instructions"], "only described");
+    let nothing = wire(json!({"type":"noul"}));
+    assert_eq!(codes(&nothing, &state(), Readout::Markers), ["empty-instructions"], "said once");
+    let begins = choose(&["pago", "pago doble"]);
+    assert_eq!(codes(&begins, &state(), Readout::Markers), ["prefix-label"]);
+    found.extend(["prefix-key", "empty-state", "no-instructions"]);
     for check in CHECKS {
         assert!(found.contains(&check.code), "no case for {}", check.code);
+    }
+}
+
+/// Wording in both languages, and what looks like it and is not.
+#[test]
+fn wording_that_gives_a_question_away() {
+    let cases: [(&str, &[(&str, bool)]); 3] = [
+        (
+            "negation",
+            &[
+                ("Does the text not mention the café?", true),
+                ("Is José not happy?", true),
+                ("Has the señor never paid?", true),
+                ("Isn’t the piñata there?", true),
+                ("The text says ¡hola! and nothing more", true),
+                ("El cliente no menciona the café", true),
+                ("¿El paquete llegó sin factura?", true),
+                ("Paquete sin factura", true),
+                ("Todo llegó, salvo la factura", true),
+                ("¿Falta Is José?", false),
+                ("Is greed a sin?", false),
+                ("Does the café of José open early?", false),
+                ("¿Está contento el señor Notario?", false),
+            ],
+        ),
+        (
+            "arithmetic",
+            &[
+                ("Is the price above 100 euros?", true),
+                ("Does the order exceed 500?", true),
+                ("Does the bill exceed the 500 that were agreed?", true),
+                ("Is the customer older than 30?", true),
+                ("Are more than two products named?", true),
+                ("Is the price over €20?", true),
+                ("Is the café cheaper than 5 euros?", true),
+                ("Is it between two and four days late?", true),
+                ("Is there more than one complaint?", true),
+                ("Are at least a hundred people waiting?", true),
+                ("¿Cuesta más de 100 euros?", true),
+                ("¿Se nombran más de dos productos?", true),
+                ("¿El pedido supera los 500 euros?", true),
+                ("¿Está por encima de los cien euros?", true),
+                ("¿Tiene al menos tres años?", true),
+                ("¿Es mayor que 18?", true),
+                ("¿Pesa entre dos y cinco kilos?", true),
+                ("Is it more than annoying?", false),
+                ("Is the tone above all polite?", false),
+                ("Is the matter under discussion?", false),
+                ("Is it over?", false),
+                ("Is the one above better than the other?", false),
+                ("¿Es más de lo que pedía?", false),
+                ("¿Está por encima de todo?", false),
+                ("¿Supera la prueba?", false),
+                ("¿Dice que dos personas vinieron?", false),
+            ],
+        ),
+        (
+            "several-questions",
+            &[
+                ("Is it urgent and is the customer angry?", true),
+                ("Is it spam, and does the customer want a refund?", true),
+                ("In the ticket, is it urgent and was José angry?", true),
+                ("What is it about and how urgent is it?", true),
+                ("¿Es urgente y está enfadado?", true),
+                ("¿Es correo basura, y quiere el cliente un reembolso?", true),
+                ("En el mensaje, ¿es urgente y pide un reembolso?", true),
+                ("¿Qué quiere y cuándo lo quiere?", true),
+                ("Is the customer angry and upset?", false),
+                ("Is it about cards and accounts?", false),
+                ("Which team handles cards and does refunds?", false),
+                ("Is it a bug or is it a wish?", false),
+                ("It is about pay and conditions", false),
+                ("¿Es de pagos y facturas?", false),
+                ("¿Está pagada esta factura y esta otra?", false),
+                ("¿El cliente y el agente son amables?", false),
+                ("Es amable y educado", false),
+            ],
+        ),
+    ];
+    for (code, texts) in cases {
+        for (text, want) in texts {
+            let found = codes(&Question::whether(*text), &state(), Readout::Marks);
+            let want: &[&str] = if *want { &[code] } else { &[] };
+            assert_eq!(found, want, "{text}");
+        }
     }
 }
 
