@@ -158,7 +158,7 @@ impl Backend for Laya {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { options: self.reader.most_options(), readout: Readout::Marks }
+        Abilities { options: self.reader.most_options(), readout: Readout::Markers }
     }
 
     fn temperature(&self, form: Form, options: usize) -> f64 {

@@ -88,7 +88,7 @@ impl<B: Backend> Judge<B> {
                 // Groups are told apart by their numbers, so none is there twice.
                 groups = groups.with(format!("{}", at + 1), of(places, false)).unwrap_or_default();
             }
-            let judgement = self.judge(state, &groups)?;
+            let judgement = self.ask(state, &groups, Vec::new())?;
             usage = usage.plus(judgement.usage);
             rounds.asked += plan.groups().len() as u64;
             let mut distributions = Vec::with_capacity(judgement.answers.len());
@@ -110,7 +110,7 @@ impl<B: Backend> Judge<B> {
         }
         let last = of(&plan.groups()[0], or_nothing);
         let asked = Questions::new().with(id, last.clone()).unwrap_or_default();
-        let Judgement { mut answers, usage: more, .. } = self.judge(state, &asked)?;
+        let Judgement { mut answers, usage: more, .. } = self.ask(state, &asked, Vec::new())?;
         rounds.asked += 1;
         let answer = answers.pop().map_or(Err(Unavailable::NoAnswer), |(_, answer)| answer);
         Ok(Among { question: last, rounds, answer, warnings, usage: usage.plus(more) })

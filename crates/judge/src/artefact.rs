@@ -79,16 +79,44 @@ pub struct Entry {
     pub map: Fitted,
     /// Rows that it was fitted on.
     pub rows: u64,
-    /// Fewest and most options of these rows.
-    pub options: [u64; 2],
+    /// Fewest and most options of these rows, by the buckets that they are of.
+    pub options: BTreeMap<Bucket, [u64; 2]>,
     /// Rows that it was measured on.
     pub measured: u64,
-    /// Their calibration error (15 bins) and loss without the map; absent without such rows.
+    /// Their calibration error (15 bins) and loss without the map, as answers are then given: with
+    /// the model's own temperature, where it has one. Absent without such rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Figures>,
     /// The same with the map.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Figures>,
+}
+
+impl Entry {
+    /// Whether it holds for a question with `options` options: where rows of its bucket were fitted
+    /// on. The last bucket has no end, so there it holds between the fewest and the most options of
+    /// those rows.
+    pub fn covers(&self, form: Form, options: usize) -> bool {
+        let bucket = Bucket::of(form, options);
+        let seen = self.options.get(&bucket);
+        let within = |[fewest, most]: &[u64; 2]| (*fewest..=*most).contains(&(options as u64));
+        seen.is_some_and(|seen| !bucket.size.is_open() || within(seen))
+    }
+
+    /// Refuses counts that no rows have.
+    fn check(&self, form: Form) -> Result<(), Error> {
+        let of = |bucket: &Bucket, count: u64| {
+            usize::try_from(count).is_ok_and(|count| Bucket::of(form, count) == *bucket)
+        };
+        let sound = |(bucket, [fewest, most]): (&Bucket, &[u64; 2])| {
+            (2..=*most).contains(fewest) && of(bucket, *fewest) && of(bucket, *most)
+        };
+        if !self.options.iter().all(sound) {
+            let what = format!("the map for {} holds counts of options that none has", form.name());
+            return Err(Error::new(Kind::Number, what));
+        }
+        self.map.check(form)
+    }
 }
 
 /// Two figures of a set of rows.
@@ -197,10 +225,12 @@ impl Calibration {
         &self.forms
     }
 
-    /// The map for a question with `options` options: of its bucket, else of its form, else none.
+    /// The map for a question with `options` options: of its bucket, else of its form, where that
+    /// [covers](Entry::covers) it; else none, and the answer is as if there were no calibration.
     pub fn map(&self, form: Form, options: usize) -> Option<&Fitted> {
         let of_bucket = self.buckets.get(&Bucket::of(form, options));
-        of_bucket.or_else(|| self.forms.get(&form)).map(|entry| &entry.map)
+        let both = [of_bucket, self.forms.get(&form)];
+        both.into_iter().flatten().find(|entry| entry.covers(form, options)).map(|entry| &entry.map)
     }
 
     /// The calibration, when `identity` is the one that it was fitted for; an error otherwise.
@@ -216,7 +246,7 @@ impl Artefact for Calibration {
     fn check(&self) -> Result<(), Error> {
         let of_buckets = self.buckets.iter().map(|(bucket, entry)| (bucket.form, entry));
         let of_forms = self.forms.iter().map(|(form, entry)| (*form, entry));
-        of_buckets.chain(of_forms).try_for_each(|(form, entry)| entry.map.check(form))
+        of_buckets.chain(of_forms).try_for_each(|(form, entry)| entry.check(form))
     }
 }
 
@@ -227,9 +257,13 @@ fn only(rows: &[Row], wanted: impl Fn(&Row) -> bool) -> Vec<Row> {
 fn entry(form: Form, left: &[Row], right: &[Row], settings: &Settings) -> Result<Entry, Error> {
     let method = if form == Form::Whether { settings.whether } else { Method::Temperature };
     let map = calibrate::fit(method, left)?;
-    let counts = left.iter().map(|row| row.logits().len() as u64);
-    let options = [counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0)];
-    let plain: Vec<Scored> = right.iter().map(|row| Scored::at(row, 1.0)).collect();
+    let mut options = BTreeMap::new();
+    for row in left {
+        let count = row.logits().len() as u64;
+        let [fewest, most] = options.entry(row.bucket()).or_insert([count; 2]);
+        (*fewest, *most) = (count.min(*fewest), count.max(*most));
+    }
+    let plain: Vec<Scored> = right.iter().map(Row::plain).collect();
     let mapped: Vec<Scored> =
         right.iter().map(|row| Scored { p: map.apply(row.logits()), label: row.label() }).collect();
     Ok(Entry {

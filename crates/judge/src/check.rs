@@ -19,12 +19,15 @@ pub enum Severity {
     Error,
 }
 
-/// How the options will be read, which decides about labels that begin each other.
+/// How the options will be read, which decides about labels that begin each other, and about
+/// questions without instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readout {
-    /// By letters, codes or markers: labels are only shown.
+    /// By letters or codes, or by a service: labels are only shown.
     #[default]
     Marks,
+    /// By an encoder's markers behind the instructions, which it never reads without.
+    Markers,
     /// By the likelihood of the labels themselves.
     Keys,
 }
@@ -70,6 +73,13 @@ pub const CHECKS: &[Check] = &[
         find: rules::empty_instructions,
     },
     Check {
+        code: "no-instructions",
+        severity: Error,
+        says: "no instructions, and this model reads no question without",
+        hint: "write instructions; descriptions of the options are not enough for it",
+        find: rules::no_instructions,
+    },
+    Check {
         code: "one-option",
         severity: Error,
         says: "fewer than two options",
@@ -80,7 +90,7 @@ pub const CHECKS: &[Check] = &[
         code: "too-many-options",
         severity: Error,
         says: "more than 255 options",
-        hint: "plan a tournament or a shortlist",
+        hint: "--group 16 asks by rounds; or keep a shortlist",
         find: rules::too_many_options,
     },
     Check {
@@ -171,7 +181,7 @@ pub const CHECKS: &[Check] = &[
         code: "many-options",
         severity: Warning,
         says: "more than 20 options",
-        hint: "small encoders tell some 20 apart; plan a tournament or a shortlist",
+        hint: "small encoders tell some 20 apart; --group 16 asks by rounds, or keep a shortlist",
         find: rules::many_options,
     },
     Check {

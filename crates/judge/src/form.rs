@@ -61,8 +61,19 @@ impl Size {
         SIZES.iter().find(|(_, _, most)| options <= *most).map_or(Size::Many, |row| row.0)
     }
 
+    /// Whether it has no end: counts of it can be far apart.
+    pub fn is_open(self) -> bool {
+        self == Size::Many
+    }
+
     fn name(self) -> &'static str {
         SIZES.iter().find(|(size, _, _)| *size == self).map_or("", |row| row.1)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -85,7 +96,7 @@ impl Bucket {
 
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.form.name(), self.size.name())
+        write!(f, "{}:{}", self.form.name(), self.size)
     }
 }
 

@@ -178,6 +178,18 @@ impl<B: Backend> Judge<B> {
         if let Some(finding) = warnings.iter().find(is_error) {
             return Err(finding.as_error());
         }
+        self.ask(state, questions, warnings)
+    }
+
+    /// As [`Judge::judge`], for questions that are checked already: a part of a choice may point to
+    /// a label that only the whole has.
+    pub(crate) fn ask(
+        &mut self,
+        state: &State,
+        questions: &Questions,
+        warnings: Vec<Finding>,
+    ) -> Result<Judgement, Error> {
+        let abilities = self.backend.abilities();
         let mut open: Vec<Open> = Vec::with_capacity(questions.len());
         for (_, question) in questions.iter() {
             let (options, most) = (question.options(), abilities.options);

@@ -78,19 +78,25 @@ pub fn equal_width(trials: &[Trial], bins: usize) -> Vec<Bin> {
         .collect()
 }
 
-/// `bins` bins of as equal counts as possible, the larger ones first; fewer for fewer rows.
+/// At most `bins` bins of as equal counts as possible, the larger ones first. Nothing tells rows of
+/// one confidence apart, so they stay in one bin: an edge that would part them moves behind them,
+/// and a bin that has nothing left is none.
 pub fn equal_count(trials: &[Trial], bins: usize) -> Vec<Bin> {
     let sorted = upwards(trials);
     let bins = bins.min(sorted.len());
-    let mut from = 0;
-    (0..bins)
-        .map(|i| {
-            let to = from + sorted.len() / bins + usize::from(i < sorted.len() % bins);
-            let part = &sorted[from..to];
-            from = to;
-            Bin::over(part, part[0].confidence, part[part.len() - 1].confidence)
-        })
-        .collect()
+    let (mut from, mut wanted, mut out) = (0, 0, Vec::with_capacity(bins));
+    for i in 0..bins {
+        wanted += sorted.len() / bins + usize::from(i < sorted.len() % bins);
+        if wanted <= from {
+            continue;
+        }
+        let last = rank(&sorted[wanted - 1]);
+        let to = wanted + sorted[wanted..].iter().take_while(|t| rank(t) == last).count();
+        let part = &sorted[from..to];
+        from = to;
+        out.push(Bin::over(part, part[0].confidence, part[part.len() - 1].confidence));
+    }
+    out
 }
 
 /// Expected calibration error: the gap of each bin, weighted by its rows.

@@ -9,7 +9,19 @@ pub struct Row {
     form: Form,
     logits: Vec<f64>,
     label: usize,
-    group: u64,
+    own: f64,
+    kin: Kin,
+}
+
+/// What a row is never parted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kin {
+    /// Nothing.
+    Alone,
+    /// The other rows of one record.
+    Record(u64),
+    /// The other rows of one group.
+    Group(u64),
 }
 
 /// The least probability that becomes a logit: answers that were rounded to two decimals hold
@@ -31,7 +43,7 @@ impl Row {
         if logits.iter().any(|z| !z.is_finite()) {
             return Err(Error::new(Kind::Number, "a row holds a logit that is no finite number"));
         }
-        Ok(Row { form, logits, label, group: 0 })
+        Ok(Row { form, logits, label, own: 1.0, kin: Kin::Alone })
     }
 
     /// A row of probabilities, as services give them: its logits are their logarithms, of
@@ -45,11 +57,34 @@ impl Row {
         Row::new(form, p.iter().map(|p| p.max(LEAST).ln()).collect(), label)
     }
 
-    /// The same row as one of a group, such as the messages of one customer. A split never divides
-    /// a group.
-    pub fn in_group(mut self, group: u64) -> Row {
-        self.group = group;
+    /// The same row as one of a record that has several questions, by a number of the record's. A
+    /// split never divides a record: its rows are about one state. A row of a group stays in that.
+    pub fn of_record(mut self, record: u64) -> Row {
+        if !matches!(self.kin, Kin::Group(_)) {
+            self.kin = Kin::Record(record);
+        }
         self
+    }
+
+    /// The same row as one of a group, such as the messages of one customer; 0 is no group. A split
+    /// never divides a group.
+    pub fn in_group(mut self, group: u64) -> Row {
+        if group != 0 {
+            self.kin = Kin::Group(group);
+        }
+        self
+    }
+
+    /// The same row with what its logits are divided by while no map is fitted: the backend's
+    /// [`temperature`](crate::Backend::temperature) for its question. 1 where nobody says.
+    pub fn with_own(mut self, temperature: f64) -> Row {
+        self.own = temperature;
+        self
+    }
+
+    /// The answer as it is without a map: what a user sees before calibration.
+    pub fn plain(&self) -> Scored {
+        Scored::at(self, self.own)
     }
 
     /// The form of its question.
@@ -105,12 +140,16 @@ pub struct Trial {
 }
 
 /// Parts rows in two: to fit on, and to report on. `share` is the part to fit on, roughly. The
-/// same seed gives the same split, rows of one group stay together (group 0 is no group), and the
-/// order of the rows within each part is kept.
+/// same seed gives the same split, rows of one record or one group stay together, and the order of
+/// the rows within each part is kept.
 pub fn split(rows: &[Row], share: f64, seed: u64) -> (Vec<Row>, Vec<Row>) {
     let goes_left = |at: usize, row: &Row| {
-        let (kind, id) = if row.group == 0 { (1, at as u64) } else { (2, row.group) };
-        let mut stream = Stream::new(seed ^ mix(id.wrapping_mul(2).wrapping_add(kind)));
+        let (kind, id) = match row.kin {
+            Kin::Alone => (0, at as u64),
+            Kin::Record(record) => (1, record),
+            Kin::Group(group) => (2, group),
+        };
+        let mut stream = Stream::new(seed ^ mix(id.wrapping_mul(3).wrapping_add(kind)));
         stream.next() < share
     };
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -179,10 +218,27 @@ mod tests {
         let (left, right) = split(&rows, 0.5, 7);
         assert_eq!(left.len() + right.len(), rows.len());
         assert!((1300..1700).contains(&left.len()), "{}", left.len());
-        assert!(left.iter().all(|l| right.iter().all(|r| r.group != l.group)));
+        assert!(left.iter().all(|l| right.iter().all(|r| r.kin != l.kin)));
         assert_eq!(split(&rows, 0.5, 7), (left.clone(), right), "the same seed");
         assert_ne!(split(&rows, 0.5, 8).0, left, "another seed");
         assert_eq!(split(&rows, 0.0, 7).0.len(), 0);
         assert_eq!(split(&rows, 1.0, 7).1.len(), 0);
+    }
+
+    #[test]
+    fn a_split_never_divides_a_record() {
+        let row = |i: usize| Row::new(Form::Choose, vec![i as f64, 0.0], 0).unwrap();
+        // Forty labels a record, and records of one group beside records of none.
+        let of = |i: usize| match i / 40 {
+            record if record % 5 == 0 => row(i).in_group(9).of_record(record as u64),
+            record => row(i).of_record(record as u64).in_group(0),
+        };
+        let rows: Vec<Row> = (0..4000).map(of).collect();
+        for seed in 0..20 {
+            let (left, right) = split(&rows, 0.5, seed);
+            assert_eq!(left.len() % 40, 0, "seed {seed}");
+            assert!(left.iter().all(|l| right.iter().all(|r| r.kin != l.kin)), "seed {seed}");
+            assert!((1000..3000).contains(&left.len()), "seed {seed}: {}", left.len());
+        }
     }
 }

@@ -87,6 +87,31 @@ fn what_has_no_rounds() {
     assert!(matches!(among.answer, Err(Unavailable::TooLong { .. })), "{:?}", among.answer);
 }
 
+/// A part of a choice has not all labels: what the instructions name is a label of the whole.
+#[test]
+fn parts_are_not_checked_again() {
+    let mut all = options(40, 3);
+    all[30].label = "v1.2".into();
+    for (name, text, want) in [
+        ("a label with a dot", "¿Cuál, si `v1.2` es la versión del año?", true),
+        ("a path to nothing", "¿Cuál, si `v9.9` es la versión del año?", false),
+    ] {
+        let question = Question::choose(text, all.clone());
+        let found = judge().among(&State::text(STATE), "q", &question, 16);
+        match want {
+            true => {
+                let among = found.unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(among.answer.expect(name).label(), Some("el-bueno"), "{name}");
+                assert!(among.warnings.is_empty(), "{name}: {:?}", among.warnings);
+            }
+            false => {
+                let error = found.expect_err(name).to_string();
+                assert!(error.contains("missing-path") && error.contains("`q`"), "{name}: {error}");
+            }
+        }
+    }
+}
+
 /// Logits stand beside answers, and are what probabilities are made of.
 #[test]
 fn logits_of_answers() {

@@ -195,6 +195,40 @@ fn what_labels_do_not_determine() {
     }
 }
 
+/// Rows of one confidence cannot be told apart, so no bin parts them.
+#[test]
+fn adaptive_error_with_ties() {
+    let tie = |confidence: f64, hits: usize, rows: usize| {
+        (0..rows).map(move |i| Trial { confidence, correct: i < hits })
+    };
+    let of = |parts: &[(f64, usize, usize)]| -> Vec<Trial> {
+        parts.iter().flat_map(|(c, hits, rows)| tie(*c, *hits, *rows)).collect()
+    };
+    // Name, (confidence, hits, rows) of each tie, bins, rows of each bin, error.
+    type Case<'a> = (&'a str, &'a [(f64, usize, usize)], usize, &'a [u64], f64);
+    let cases: [Case<'_>; 8] = [
+        ("one confidence", &[(0.8668, 867, 1000)], 15, &[1000], 0.0002),
+        ("two", &[(0.5, 5, 10), (0.9, 9, 10)], 15, &[10, 10], 0.0),
+        ("two, three bins", &[(0.5, 5, 10), (0.9, 8, 10)], 3, &[10, 10], 0.05),
+        ("an edge moves on", &[(0.5, 1, 3), (0.6, 2, 4), (0.7, 3, 3)], 2, &[7, 3], 0.18),
+        ("two decimals", &[(0.7, 70, 100), (0.71, 71, 100), (0.99, 99, 100)], 2, &[200, 100], 0.0),
+        ("a tie at the end", &[(0.6, 1, 1), (0.8, 4, 5)], 3, &[6], 0.4 / 6.0),
+        ("no ties", &[(0.6, 0, 1), (0.7, 1, 1), (0.8, 1, 1), (0.9, 1, 1)], 2, &[2, 2], 0.15),
+        ("no ties, uneven", &[(0.6, 1, 1), (0.7, 1, 1), (0.8, 1, 1)], 2, &[2, 1], 0.3),
+    ];
+    for (name, parts, bins, rows, want) in cases {
+        let (mut all, back) = (of(parts), of(parts).into_iter().rev().collect::<Vec<_>>());
+        let found = equal_count(&all, bins);
+        let counts: Vec<u64> = found.iter().map(|bin| bin.rows).collect();
+        assert_eq!(counts, rows, "{name}");
+        near(name, calibration_error(&found), want, 1e-12);
+        assert_eq!(equal_count(&back, bins), found, "{name}: the other way round");
+        let middle = all.len() / 2;
+        all.rotate_left(middle);
+        assert_eq!(equal_count(&all, bins), found, "{name}: turned");
+    }
+}
+
 #[test]
 fn metrics_without_rows_are_no_numbers() {
     let none: [Trial; 0] = [];

@@ -310,6 +310,65 @@ fn a_calibration_is_bound_to_its_model() {
     assert_eq!(answer.facts().calibrated, None, "no map for it, and the answer says so");
 }
 
+/// A map holds for counts of options like those that it was fitted on, and for no others.
+#[test]
+fn a_map_holds_for_counts_it_has_seen() {
+    let fit = |counts: &[usize], bucket_rows: usize| {
+        let n = if bucket_rows == 0 { 400 } else { 200 };
+        let all: Vec<Row> = counts
+            .iter()
+            .enumerate()
+            .flat_map(|(at, count)| rows(Form::Choose, *count, n, at as u64))
+            .collect();
+        let settings = Settings { bucket_rows, ..Settings::default() };
+        Calibration::fit(identity(), 0, &all, &settings).0
+    };
+    // Fitted on; with a map for each bucket or for the form alone; asked; mapped.
+    let cases: [(&[usize], usize, usize, bool); 17] = [
+        (&[2], 2000, 2, true),
+        (&[2], 2000, 3, false),
+        (&[2], 2000, 60, false),
+        (&[3], 2000, 4, true),
+        (&[3], 2000, 5, true),
+        (&[3], 2000, 6, false),
+        (&[3], 2000, 2, false),
+        (&[2, 8], 2000, 4, false),
+        (&[2, 8], 2000, 10, true),
+        (&[2, 20], 2000, 7, false),
+        (&[12, 40], 2000, 20, true),
+        (&[12, 40], 2000, 11, false),
+        (&[12, 40], 2000, 41, false),
+        (&[12, 40], 2000, 255, false),
+        (&[12, 40], 0, 20, true),
+        (&[12, 40], 0, 41, false),
+        (&[3, 8], 0, 2, false),
+    ];
+    for (counts, bucket_rows, asked, want) in cases {
+        let fitted = fit(counts, bucket_rows);
+        let name = format!("fitted on {counts:?}, {bucket_rows}, asked about {asked}");
+        assert_eq!(fitted.buckets().is_empty(), bucket_rows > 0, "{name}");
+        assert_eq!(fitted.map(Form::Choose, asked).is_some(), want, "{name}");
+        assert_eq!(Calibration::from_bytes(&fitted.to_bytes()).unwrap(), fitted, "{name}");
+        // The same said by an answer.
+        let digest = fitted.digest();
+        let mut judge = Judge::new(Mock::default(), Mode::default()).calibrated(fitted).unwrap();
+        let options = (0..asked).map(|i| Choice::plain(format!("opción {i:03}")));
+        let answer = ask(&mut judge, "un año", Question::choose("¿Cuál?", options)).unwrap();
+        assert_eq!(answer.facts().calibrated, want.then_some(digest), "{name}");
+    }
+    let text = String::from_utf8(fit(&[3, 12], 2000).to_bytes()).unwrap();
+    for (name, from, to) in [
+        ("of another bucket", "\"choice:3-5\":[3,3]", "\"choice:3-5\":[3,6]"),
+        ("the wrong way round", "\"choice:11+\":[12,12]", "\"choice:11+\":[12,11]"),
+        ("of another form", "\"choice:3-5\":[3,3]", "\"score:3-5\":[3,3]"),
+    ] {
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(edited, text, "{name}");
+        let error = Calibration::from_bytes(edited.as_bytes()).expect_err(name);
+        assert_eq!(error.kind(), Kind::Number, "{name}: {error}");
+    }
+}
+
 #[test]
 fn dtype_and_kind_of_model_are_told_apart() {
     let local = |dtype: &str| Identity {

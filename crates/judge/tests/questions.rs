@@ -17,7 +17,6 @@ fn what_is_no_question() {
         ("criteria of text", r#"{"type":"choice","instructions":"x","criteria":"a,b"}"#),
         ("null label", r#"{"type":"choice","instructions":"x","criteria":["a",null]}"#),
         ("score of a map", r#"{"type":"score","instructions":"x","criteria":{"0":"a"}}"#),
-        ("score of numbers", r#"{"type":"score","instructions":"x","criteria":[1,2]}"#),
         ("score without levels", r#"{"type":"score","instructions":"x"}"#),
         ("noul of yes and no", r#"{"type":"noul","criteria":{"yes":"a","no":"b"}}"#),
         ("noul of a list", r#"{"type":"noul","criteria":["a","b"]}"#),
@@ -30,7 +29,7 @@ fn what_is_no_question() {
         ("or_nothing on noul", r#"{"type":"noul","instructions":"x","or_nothing":true}"#),
         ("or_nothing of text", r#"{"type":"choice","criteria":["a"],"or_nothing":"yes"}"#),
         ("unknown key", r#"{"type":"noul","instrucciones":"x"}"#),
-        ("a description of a number", r#"{"type":"choice","criteria":{"a":1,"b":null}}"#),
+        ("a label of a list", r#"{"type":"choice","instructions":"x","criteria":["a",["b"]]}"#),
         ("instructions of a boolean", r#"{"type":"noul","instructions":true}"#),
         ("a key twice", r#"{"type":"noul","type":"noul","instructions":"x"}"#),
         ("a label twice", r#"{"type":"choice","criteria":{"a":"x","a":"y"}}"#),
@@ -61,6 +60,15 @@ fn questions_and_back() {
         ),
         ("nothing", json!({"type":"choice","criteria":{"b":"x","a":{"k":1}},"or_nothing":true})),
         ("score", json!({"type":"score","instructions":7,"criteria":["poco",{"a":1},"mucho"]})),
+        ("numbers", json!({"type":"score","instructions":"x","criteria":[1,"dos",[4],2.5,false]})),
+        (
+            "0 and false are descriptions",
+            json!({"type":"choice","instructions":"x","criteria":{"año":0,"b":false,"c":null}}),
+        ),
+        (
+            "numbers for yes and no",
+            json!({"type":"noul","instructions":"x","criteria":{"true":1,"false":0}}),
+        ),
     ];
     for (name, wire) in cases {
         let question = Question::from_wire(&wire).unwrap();
@@ -71,6 +79,18 @@ fn questions_and_back() {
         let hosted = question.to_hosted().to_string();
         assert!(!hosted.contains("or_nothing") && !hosted.contains("labels"), "{name}: {hosted}");
     }
+    // A service is sent text; the model's own runtime has it as it is.
+    for (wire, want) in [
+        (json!({"type":"score","criteria":[1,false,"x"]}), json!(["1", "false", "x"])),
+        (json!({"type":"choice","criteria":{"a":0,"b":null}}), json!({"a":"0","b":null})),
+        (json!({"type":"noul","criteria":{"true":1.5}}), json!({"true":"1.5"})),
+    ] {
+        let hosted = Question::from_wire(&wire).unwrap().to_hosted();
+        assert_eq!(hosted["criteria"], want, "{wire}");
+    }
+    let scalars = json!({"type":"choice","criteria":[0,-1,2.5,1e21,true,false,"año"]});
+    let labels = Question::from_wire(&scalars).unwrap().labels();
+    assert_eq!(labels, ["0", "-1", "2.5", "1e+21", "true", "false", "año"]);
     let list = json!({"type":"choice","criteria":["b",2,"a"]});
     let question = Question::from_wire(&list).unwrap();
     assert_eq!(question.labels(), ["b", "2", "a"]);
@@ -206,9 +226,100 @@ fn what_the_checks_find() {
     // Every row of the table was found at least once.
     let mut found: Vec<&str> =
         cases.iter().flat_map(|(_, q, _)| codes(q, &state(), Readout::Marks)).collect();
-    found.extend(["prefix-key", "empty-state"]);
+    let bare = wire(json!({"type":"choice","criteria":{"a":"es rojo","b":"es azul"}}));
+    assert_eq!(codes(&bare, &state(), Readout::Markers), ["no-instructions"], "only described");
+    let nothing = wire(json!({"type":"noul"}));
+    assert_eq!(codes(&nothing, &state(), Readout::Markers), ["empty-instructions"], "said once");
+    let begins = choose(&["pago", "pago doble"]);
+    assert_eq!(codes(&begins, &state(), Readout::Markers), ["prefix-label"]);
+    found.extend(["prefix-key", "empty-state", "no-instructions"]);
     for check in CHECKS {
         assert!(found.contains(&check.code), "no case for {}", check.code);
+    }
+}
+
+/// Wording in both languages, and what looks like it and is not.
+#[test]
+fn wording_that_gives_a_question_away() {
+    let cases: [(&str, &[(&str, bool)]); 3] = [
+        (
+            "negation",
+            &[
+                ("Does the text not mention the café?", true),
+                ("Is José not happy?", true),
+                ("Has the señor never paid?", true),
+                ("Isn’t the piñata there?", true),
+                ("The text says ¡hola! and nothing more", true),
+                ("El cliente no menciona the café", true),
+                ("¿El paquete llegó sin factura?", true),
+                ("Paquete sin factura", true),
+                ("Todo llegó, salvo la factura", true),
+                ("¿Falta Is José?", false),
+                ("Is greed a sin?", false),
+                ("Does the café of José open early?", false),
+                ("¿Está contento el señor Notario?", false),
+            ],
+        ),
+        (
+            "arithmetic",
+            &[
+                ("Is the price above 100 euros?", true),
+                ("Does the order exceed 500?", true),
+                ("Does the bill exceed the 500 that were agreed?", true),
+                ("Is the customer older than 30?", true),
+                ("Are more than two products named?", true),
+                ("Is the price over €20?", true),
+                ("Is the café cheaper than 5 euros?", true),
+                ("Is it between two and four days late?", true),
+                ("Is there more than one complaint?", true),
+                ("Are at least a hundred people waiting?", true),
+                ("¿Cuesta más de 100 euros?", true),
+                ("¿Se nombran más de dos productos?", true),
+                ("¿El pedido supera los 500 euros?", true),
+                ("¿Está por encima de los cien euros?", true),
+                ("¿Tiene al menos tres años?", true),
+                ("¿Es mayor que 18?", true),
+                ("¿Pesa entre dos y cinco kilos?", true),
+                ("Is it more than annoying?", false),
+                ("Is the tone above all polite?", false),
+                ("Is the matter under discussion?", false),
+                ("Is it over?", false),
+                ("Is the one above better than the other?", false),
+                ("¿Es más de lo que pedía?", false),
+                ("¿Está por encima de todo?", false),
+                ("¿Supera la prueba?", false),
+                ("¿Dice que dos personas vinieron?", false),
+            ],
+        ),
+        (
+            "several-questions",
+            &[
+                ("Is it urgent and is the customer angry?", true),
+                ("Is it spam, and does the customer want a refund?", true),
+                ("In the ticket, is it urgent and was José angry?", true),
+                ("What is it about and how urgent is it?", true),
+                ("¿Es urgente y está enfadado?", true),
+                ("¿Es correo basura, y quiere el cliente un reembolso?", true),
+                ("En el mensaje, ¿es urgente y pide un reembolso?", true),
+                ("¿Qué quiere y cuándo lo quiere?", true),
+                ("Is the customer angry and upset?", false),
+                ("Is it about cards and accounts?", false),
+                ("Which team handles cards and does refunds?", false),
+                ("Is it a bug or is it a wish?", false),
+                ("It is about pay and conditions", false),
+                ("¿Es de pagos y facturas?", false),
+                ("¿Está pagada esta factura y esta otra?", false),
+                ("¿El cliente y el agente son amables?", false),
+                ("Es amable y educado", false),
+            ],
+        ),
+    ];
+    for (code, texts) in cases {
+        for (text, want) in texts {
+            let found = codes(&Question::whether(*text), &state(), Readout::Marks);
+            let want: &[&str] = if *want { &[code] } else { &[] };
+            assert_eq!(found, want, "{text}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON as Python writes it, which is what the model was trained to read: `", "` and `": "` between
 //! values, letters as they are, numbers in Python's spelling.
 
+use recinto_judge::json::float;
 use serde_json::Value;
 
 /// A value as text: a text as it is, anything else as JSON.
@@ -84,46 +85,9 @@ fn number(text: &str, out: &mut String) {
     }
 }
 
-/// A finite number as `repr` gives it: the fewest digits that lead back to it, with an exponent
-/// below −4 and from 16 on.
-pub(super) fn float(value: f64) -> String {
-    let shown = format!("{value:e}");
-    let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..16).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{digits}e{sign}{:02}", exponent.abs());
-    }
-    let plain = format!("{value}");
-    if plain.contains('.') { plain } else { format!("{plain}.0") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_as_python_spells_them() {
-        let cases = [
-            (1.0, "1.0"),
-            (-0.0, "-0.0"),
-            (2.5, "2.5"),
-            (1e21, "1e+21"),
-            (1e-7, "1e-07"),
-            (1.5e-7, "1.5e-07"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (1e15, "1000000000000000.0"),
-            (1e16, "1e+16"),
-            (123456789012345680.0, "1.2345678901234568e+17"),
-            (0.1, "0.1"),
-            (5e-324, "5e-324"),
-            (1.7976931348623157e308, "1.7976931348623157e+308"),
-        ];
-        for (value, want) in cases {
-            assert_eq!(float(value), want);
-        }
-    }
 
     #[test]
     fn values_as_python_writes_them() {

@@ -75,6 +75,12 @@ pub(super) fn empty_instructions(ask: &Ask<'_>) -> Vec<Place> {
     })
 }
 
+/// An encoder's row begins with the instructions; its reference refuses a row without.
+pub(super) fn no_instructions(ask: &Ask<'_>) -> Vec<Place> {
+    let bare = ask.question.instructions.is_none() && empty_instructions(ask).is_empty();
+    whole(ask.readout == Readout::Markers && bare)
+}
+
 pub(super) fn one_option(ask: &Ask<'_>) -> Vec<Place> {
     whole(is_choice(ask) && ask.question.options() < 2)
 }
@@ -125,7 +131,7 @@ pub(super) fn prefix_key(ask: &Ask<'_>) -> Vec<Place> {
 }
 
 pub(super) fn prefix_label(ask: &Ask<'_>) -> Vec<Place> {
-    if ask.readout == Readout::Marks { prefixes(ask) } else { Vec::new() }
+    if ask.readout == Readout::Keys { Vec::new() } else { prefixes(ask) }
 }
 
 pub(super) fn same_words(ask: &Ask<'_>) -> Vec<Place> {
@@ -188,7 +194,7 @@ pub(super) fn arithmetic(ask: &Ask<'_>) -> Vec<Place> {
 pub(super) fn several_questions(ask: &Ask<'_>) -> Vec<Place> {
     let text = instructions(ask);
     let marks = text.matches('?').count().max(text.matches('¿').count());
-    whole(marks > 1 || words::has(&text, words::JOINTS))
+    whole(marks > 1 || words::has(&text, words::JOINTS) || words::asks_again(&text))
 }
 
 pub(super) fn special_marks(ask: &Ask<'_>) -> Vec<Place> {

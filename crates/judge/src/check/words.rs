@@ -1,131 +1,235 @@
 //! Wording that gives a question away, in English and Spanish.
 
-/// In which text a cue counts.
-#[derive(Clone, Copy, PartialEq)]
-enum In {
-    Any,
-    English,
-    Spanish,
-}
-
-/// Words in a row, folded as [`words`] folds them.
-pub(super) struct Cue(In, &'static str);
+// A cue is words in a row, folded as `words` folds them. `#` stands for a number, in digits or in a
+// word of NUMBERS; an article before it is passed over. A cue of one language is no word of the
+// other, so all of them count in every text, but for those of BOTH: nothing as slight as an accent
+// in a name decides which language a text is in.
 
 /// Denials and exceptions.
-pub(super) const NEGATION: &[Cue] = &[
-    Cue(In::Any, "no"),
-    Cue(In::English, "not"),
-    Cue(In::English, "cannot"),
-    Cue(In::English, "never"),
-    Cue(In::English, "none"),
-    Cue(In::English, "nobody"),
-    Cue(In::English, "nothing"),
-    Cue(In::English, "neither"),
-    Cue(In::English, "without"),
-    Cue(In::English, "except"),
-    Cue(In::English, "unless"),
-    Cue(In::English, "lack"),
-    Cue(In::English, "lacks"),
-    Cue(In::English, "fails to"),
-    Cue(In::Spanish, "nunca"),
-    Cue(In::Spanish, "jamas"),
-    Cue(In::Spanish, "nada"),
-    Cue(In::Spanish, "nadie"),
-    Cue(In::Spanish, "ni"),
-    Cue(In::Spanish, "ningun"),
-    Cue(In::Spanish, "ninguno"),
-    Cue(In::Spanish, "ninguna"),
-    Cue(In::Spanish, "tampoco"),
-    Cue(In::Spanish, "sin"),
-    Cue(In::Spanish, "salvo"),
-    Cue(In::Spanish, "excepto"),
-    Cue(In::Spanish, "a menos que"),
-    Cue(In::Spanish, "carece"),
-    Cue(In::Spanish, "carecen"),
+pub(super) const NEGATION: &[&str] = &[
+    "no",
+    // English.
+    "not",
+    "cannot",
+    "never",
+    "none",
+    "nobody",
+    "nothing",
+    "neither",
+    "without",
+    "except",
+    "unless",
+    "lack",
+    "lacks",
+    "fails to",
+    // Spanish.
+    "nunca",
+    "jamas",
+    "nada",
+    "nadie",
+    "ni",
+    "ningun",
+    "ninguno",
+    "ninguna",
+    "tampoco",
+    "sin",
+    "salvo",
+    "excepto",
+    "a menos que",
+    "carece",
+    "carecen",
 ];
 
 /// Counting, sums, comparisons of numbers and dates.
-pub(super) const ARITHMETIC: &[Cue] = &[
-    Cue(In::English, "how many"),
-    Cue(In::English, "how much"),
-    Cue(In::English, "number of"),
-    Cue(In::English, "count"),
-    Cue(In::English, "sum"),
-    Cue(In::English, "total"),
-    Cue(In::English, "add up"),
-    Cue(In::English, "subtract"),
-    Cue(In::English, "multiply"),
-    Cue(In::English, "divide"),
-    Cue(In::English, "average"),
-    Cue(In::English, "percent"),
-    Cue(In::English, "percentage"),
-    Cue(In::English, "calculate"),
-    Cue(In::English, "compute"),
-    Cue(In::English, "days between"),
-    Cue(In::English, "days since"),
-    Cue(In::English, "at least twice"),
-    Cue(In::English, "more than #"),
-    Cue(In::English, "less than #"),
-    Cue(In::English, "fewer than #"),
-    Cue(In::English, "greater than #"),
-    Cue(In::English, "at least #"),
-    Cue(In::English, "at most #"),
-    Cue(In::Spanish, "cuantos"),
-    Cue(In::Spanish, "cuantas"),
-    Cue(In::Spanish, "cuanto"),
-    Cue(In::Spanish, "cuanta"),
-    Cue(In::Spanish, "numero de"),
-    Cue(In::Spanish, "cantidad de"),
-    Cue(In::Spanish, "cuenta los"),
-    Cue(In::Spanish, "cuenta las"),
-    Cue(In::Spanish, "contar"),
-    Cue(In::Spanish, "suma"),
-    Cue(In::Spanish, "sumar"),
-    Cue(In::Spanish, "total"),
-    Cue(In::Spanish, "resta"),
-    Cue(In::Spanish, "multiplica"),
-    Cue(In::Spanish, "divide"),
-    Cue(In::Spanish, "promedio"),
-    Cue(In::Spanish, "la media de"),
-    Cue(In::Spanish, "porcentaje"),
-    Cue(In::Spanish, "por ciento"),
-    Cue(In::Spanish, "calcula"),
-    Cue(In::Spanish, "calcular"),
-    Cue(In::Spanish, "dias entre"),
-    Cue(In::Spanish, "dias desde"),
-    Cue(In::Spanish, "mas de #"),
-    Cue(In::Spanish, "menos de #"),
-    Cue(In::Spanish, "mayor que #"),
-    Cue(In::Spanish, "menor que #"),
-    Cue(In::Spanish, "al menos #"),
-    Cue(In::Spanish, "como maximo #"),
+pub(super) const ARITHMETIC: &[&str] = &[
+    // English.
+    "how many",
+    "how much",
+    "number of",
+    "count",
+    "sum",
+    "total",
+    "add up",
+    "subtract",
+    "multiply",
+    "divide",
+    "average",
+    "percent",
+    "percentage",
+    "calculate",
+    "compute",
+    "days between",
+    "days since",
+    "at least twice",
+    "more than once",
+    "more than one",
+    "than #",
+    "at least #",
+    "at most #",
+    "above #",
+    "below #",
+    "over #",
+    "under #",
+    "exceed #",
+    "exceeds #",
+    "exceeded #",
+    "exceeding #",
+    "between # and #",
+    // Spanish.
+    "cuantos",
+    "cuantas",
+    "cuanto",
+    "cuanta",
+    "numero de",
+    "cantidad de",
+    "cuenta los",
+    "cuenta las",
+    "contar",
+    "suma",
+    "sumar",
+    "resta",
+    "multiplica",
+    "promedio",
+    "la media de",
+    "porcentaje",
+    "por ciento",
+    "calcula",
+    "calcular",
+    "dias entre",
+    "dias desde",
+    "mas de una vez",
+    "mas de uno",
+    "mas de una",
+    "mas de un",
+    "mas de #",
+    "menos de #",
+    "mayor de #",
+    "mayores de #",
+    "menor de #",
+    "menores de #",
+    "mas que #",
+    "mayor que #",
+    "mayores que #",
+    "menor que #",
+    "menores que #",
+    "al menos #",
+    "como minimo #",
+    "como maximo #",
+    "encima de #",
+    "debajo de #",
+    "superior a #",
+    "superiores a #",
+    "inferior a #",
+    "inferiores a #",
+    "supera #",
+    "superan #",
+    "supero #",
+    "excede #",
+    "exceden #",
+    "excedio #",
+    "entre # y #",
 ];
 
 /// Where a second question begins.
-pub(super) const JOINTS: &[Cue] = &[
-    Cue(In::English, "and or"),
-    Cue(In::English, "and also"),
-    Cue(In::English, "and if so"),
-    Cue(In::English, "as well as"),
-    Cue(In::English, "and is it"),
-    Cue(In::English, "and does it"),
-    Cue(In::English, "and whether"),
-    Cue(In::English, "or whether"),
-    Cue(In::Spanish, "y o"),
-    Cue(In::Spanish, "y tambien"),
-    Cue(In::Spanish, "y ademas"),
-    Cue(In::Spanish, "asi como"),
-    Cue(In::Spanish, "y si es asi"),
-    Cue(In::Spanish, "y en ese caso"),
-    Cue(In::Spanish, "y si"),
-    Cue(In::Spanish, "o si"),
+pub(super) const JOINTS: &[&str] = &[
+    // English.
+    "and or",
+    "and also",
+    "and if so",
+    "as well as",
+    "and is it",
+    "and does it",
+    "and whether",
+    "or whether",
+    // Spanish.
+    "y o",
+    "y tambien",
+    "y ademas",
+    "asi como",
+    "y si es asi",
+    "y en ese caso",
+    "y si",
+    "o si",
 ];
 
-/// Words that Spanish text is full of and English text is not.
-const SPANISH: [&str; 20] = [
+/// Spanish cues that are English words too: they count where a text is not English.
+const BOTH: [&str; 2] = ["sin", "salvo"];
+
+/// Words that texts of one language are full of, and texts of the other are not.
+const SPANISH: [&str; 19] = [
     "el", "la", "los", "las", "un", "una", "de", "del", "que", "es", "en", "y", "por", "para",
-    "con", "se", "su", "al", "esta", "cliente",
+    "con", "se", "su", "al", "esta",
 ];
+const ENGLISH: [&str; 20] = [
+    "the", "is", "are", "was", "of", "to", "it", "does", "did", "has", "and", "in", "for", "with",
+    "this", "that", "or", "an", "by", "on",
+];
+
+/// Numbers in words; one and `un` are articles and existence more than they count.
+const NUMBERS: [&str; 42] = [
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "fifteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "hundred",
+    "thousand",
+    "dozen",
+    "million",
+    "dos",
+    "tres",
+    "cuatro",
+    "cinco",
+    "seis",
+    "siete",
+    "ocho",
+    "nueve",
+    "diez",
+    "once",
+    "doce",
+    "quince",
+    "veinte",
+    "treinta",
+    "cuarenta",
+    "cincuenta",
+    "cien",
+    "ciento",
+    "quinientos",
+    "mil",
+    "docena",
+];
+
+/// Words that are passed over before a number.
+const ARTICLES: [&str; 6] = ["the", "a", "los", "las", "un", "una"];
+
+/// With what a question begins, and what says after one of [`AND`] that another one does. Accents
+/// count: `esta` is a word of its own.
+const BEGINS: [&[&str]; 4] = [
+    &[
+        "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "can", "could",
+        "will", "would", "should",
+    ],
+    &["what", "which", "who", "why", "when", "where", "how"],
+    &[
+        "es", "son", "está", "están", "ha", "han", "hay", "fue", "era", "tiene", "tienen",
+        "quiere", "quieren", "pide", "piden", "puede", "pueden", "debe", "deben", "necesita",
+        "parece", "menciona", "trata",
+    ],
+    &["qué", "cuál", "cuáles", "quién", "quiénes", "cuándo", "dónde", "cómo", "cuánto", "cuánta"],
+];
+const AND: [&str; 5] = ["and", "but", "y", "e", "pero"];
 
 /// The two answers, named.
 const CHOICES: [&str; 8] = [
@@ -159,30 +263,61 @@ fn fold(c: char) -> impl Iterator<Item = char> {
 
 /// The words of a text, folded. A number is a word, and so is `isn't`.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let folded: String = text.chars().flat_map(fold).collect();
+    split(&text.chars().flat_map(fold).collect::<String>())
+}
+
+fn split(folded: &str) -> Vec<String> {
     let split = folded.split(|c: char| !c.is_alphanumeric() && c != '\'');
     let words = split.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty());
     words.map(str::to_owned).collect()
 }
 
-fn is_spanish(text: &str, words: &[String]) -> bool {
-    let marked = text.contains(['ñ', 'Ñ', '¿', '¡', 'á', 'é', 'í', 'ó', 'ú']);
-    marked || words.iter().filter(|word| SPANISH.contains(&word.as_str())).count() > 1
+fn is_english(words: &[String]) -> bool {
+    let count = |of: &[&str]| words.iter().filter(|word| of.contains(&word.as_str())).count();
+    count(&ENGLISH) > count(&SPANISH)
 }
 
-/// Whether a text has one of the cues. `#` in a cue stands for any number in digits.
-pub(super) fn has(text: &str, cues: &[Cue]) -> bool {
-    let words = words(text);
-    let spanish = is_spanish(text, &words);
-    let matches = |want: &str, word: &String| match want {
-        "#" => word.starts_with(|c: char| c.is_ascii_digit()),
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) || NUMBERS.contains(&word)
+}
+
+/// Whether a text has one of the cues.
+pub(super) fn has(text: &str, cues: &[&str]) -> bool {
+    let all = words(text);
+    let english = is_english(&all);
+    let before_number = |at: usize| all.get(at + 1).is_some_and(|next| is_number(next));
+    let is_article = |at: usize| ARTICLES.contains(&all[at].as_str()) && before_number(at);
+    let bare: Vec<&String> =
+        (0..all.len()).filter(|at| !is_article(*at)).map(|at| &all[at]).collect();
+    let matches = |want: &str, word: &str| match want {
+        "#" => is_number(word),
         want => want == word || (want == "not" && word.ends_with("n't")),
     };
-    cues.iter().filter(|cue| cue.0 == In::Any || (cue.0 == In::Spanish) == spanish).any(|cue| {
-        let wanted: Vec<&str> = cue.1.split(' ').collect();
-        words
-            .windows(wanted.len())
+    cues.iter().filter(|cue| !english || !BOTH.contains(cue)).any(|cue| {
+        let wanted: Vec<&str> = cue.split(' ').collect();
+        bare.windows(wanted.len())
             .any(|found| wanted.iter().zip(found).all(|(want, word)| matches(want, word)))
+    })
+}
+
+/// Whether a sentence that begins as a question goes on, after "and", as one of the same kind does:
+/// "Is it urgent and is the customer angry?", "¿Es urgente y está enfadado?".
+pub(super) fn asks_again(text: &str) -> bool {
+    let folded: String = text.chars().flat_map(fold_case).collect();
+    let sentences = folded.split_inclusive(['.', '?', '!', ':', ';', '\n']);
+    sentences.filter(|sentence| sentence.contains(['?', '¿'])).any(|sentence| {
+        let kind = |word: &String| BEGINS.iter().position(|kind| kind.contains(&word.as_str()));
+        let mut asks = [false; BEGINS.len()];
+        // "In the ticket, is it urgent and …": a question may begin behind a comma.
+        sentence.split([',', '¿']).any(|clause| {
+            let words = split(clause);
+            if let Some(kind) = words.first().and_then(kind) {
+                asks[kind] = true;
+            }
+            words.windows(2).any(|pair| {
+                AND.contains(&pair[0].as_str()) && kind(&pair[1]).is_some_and(|kind| asks[kind])
+            })
+        })
     })
 }
 

@@ -106,6 +106,17 @@ mod tests {
     }
 
     #[test]
+    fn numbers_and_booleans_as_in_json() {
+        let toml = "[a]\ntype = 'choice'\ncriteria = [0, 2.5, true, 'año']\n[b]\ntype = 'score'\n\
+            criteria = [1, 'dos', { tres = 3 }, false]\n[c]\ntype = 'choice'\n\
+            [c.criteria]\ncero = 0\nno = false";
+        let json = r#"{"a":{"type":"choice","criteria":[0,2.5,true,"año"]},
+            "b":{"type":"score","criteria":[1,"dos",{"tres":3},false]},
+            "c":{"type":"choice","criteria":{"cero":0,"no":false}}}"#;
+        assert_eq!(Questions::from_toml(toml).unwrap(), Questions::from_json(json).unwrap());
+    }
+
+    #[test]
     fn what_is_refused() {
         let deep =
             format!("[q]\ntype = 'noul'\ninstructions = {}{}", "[".repeat(80), "]".repeat(80));

@@ -1,7 +1,7 @@
 //! Questions as JSON, strictly: an unknown key is an error, and so is a key of another form.
 //!
 //! Facts: the hosted API's published schema; package `laya` 0.4.15 for `labels`, for lists of
-//! labels and for what it refuses. `or_nothing` is our own; it is never sent.
+//! labels, for numbers and booleans as labels, descriptions and levels, and for what it refuses. `or_nothing` is our own; it is never sent.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};
@@ -25,13 +25,32 @@ fn present<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-/// A description: text, map or list. Null and empty text are none.
-fn description(value: &Value) -> Result<Option<Value>, Error> {
+/// A description: any value. Null and empty text are none; 0 and false are descriptions.
+fn description(value: &Value) -> Option<Value> {
     match value {
-        Value::Null => Ok(None),
-        Value::String(text) if text.is_empty() => Ok(None),
-        Value::String(_) | Value::Object(_) | Value::Array(_) => Ok(Some(value.clone())),
-        _ => refuse("a description that is a number or a boolean", "give text, a map or a list"),
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        described => Some(described.clone()),
+    }
+}
+
+/// A label: text as it is; a number or a boolean in the reference's spelling.
+fn label(value: &Value) -> Result<String, Error> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(yes) => Ok(yes.to_string()),
+        Value::Number(n) => Ok(match n.as_f64().filter(|_| n.is_f64()) {
+            Some(float) => json::float(float),
+            None => n.to_string(),
+        }),
+        _ => refuse("a label that is no text", "texts, numbers or booleans as labels"),
+    }
+}
+
+/// The hosted API's descriptions are text, a map or a list.
+fn as_text(value: &mut Value) {
+    if value.is_number() || value.is_boolean() {
+        *value = Value::String(value.to_string());
     }
 }
 
@@ -53,7 +72,7 @@ fn whether(map: &Map<String, Value>) -> Result<Ask, Error> {
                         "true and false, once each",
                     );
                 }
-                *(if at == 1 { &mut yes } else { &mut no }) = description(value)?;
+                *(if at == 1 { &mut yes } else { &mut no }) = description(value);
             }
         }
         Some(_) => return refuse("criteria of noul that are no map", "keys true and false"),
@@ -76,18 +95,12 @@ fn choose(map: &Map<String, Value>) -> Result<Ask, Error> {
     let options = match present(map, "criteria") {
         Some(Value::Object(criteria)) => criteria
             .iter()
-            .map(|(label, value)| {
-                Ok(Choice { label: label.clone(), description: description(value)? })
-            })
-            .collect::<Result<_, Error>>()?,
+            .map(|(label, value)| Choice { label: label.clone(), description: description(value) })
+            .collect(),
         // Laya takes a list of labels; the hosted API does not.
         Some(Value::Array(labels)) => labels
             .iter()
-            .map(|label| match label {
-                Value::String(label) => Ok(Choice::plain(label.clone())),
-                Value::Number(n) if n.is_i64() || n.is_u64() => Ok(Choice::plain(n.to_string())),
-                _ => refuse("a label that is no text", "texts or whole numbers as labels"),
-            })
+            .map(|value| label(value).map(Choice::plain))
             .collect::<Result<_, Error>>()?,
         _ => return refuse("a choice without criteria", "a map of label to description"),
     };
@@ -103,9 +116,6 @@ fn rate(map: &Map<String, Value>) -> Result<Ask, Error> {
     let Some(Value::Array(levels)) = present(map, "criteria") else {
         return refuse("a score without a list of levels", "criteria: descriptions, lowest first");
     };
-    if levels.iter().any(|level| level.is_number() || level.is_boolean()) {
-        return refuse("a level that is a number or a boolean", "give text, a map or a list");
-    }
     Ok(Ask::Rate { levels: levels.clone() })
 }
 
@@ -186,8 +196,9 @@ impl Question {
         Value::Object(out)
     }
 
-    /// The question as the hosted API takes it: "none of them" is an option like the others, and
-    /// the words for yes and no, which it does not know, are left out.
+    /// The question as the hosted API takes it: "none of them" is an option like the others, the
+    /// words for yes and no, which it does not know, are left out, and descriptions that are numbers
+    /// or booleans are text.
     pub fn to_hosted(&self) -> Value {
         let mut plain = self.clone();
         match &mut plain.ask {
@@ -195,9 +206,13 @@ impl Question {
                 if std::mem::take(or_nothing) {
                     options.push(Choice::new(super::NOTHING, super::NOTHING_TEXT));
                 }
+                options.iter_mut().flat_map(|o| &mut o.description).for_each(as_text);
             }
-            Ask::Whether { words, .. } => *words = None,
-            Ask::Rate { .. } => {}
+            Ask::Whether { yes, no, words } => {
+                [yes, no].into_iter().flatten().for_each(as_text);
+                *words = None;
+            }
+            Ask::Rate { levels } => levels.iter_mut().for_each(as_text),
         }
         plain.to_wire()
     }

@@ -8,8 +8,9 @@ use std::{
 
 use clap::ValueEnum;
 use recinto_judge::{
-    Artefact, Calibration, Entry, Form, Gate, Report, Row, Scored, Settings, Skipped,
+    Answer, Artefact, Bucket, Calibration, Entry, Form, Gate, Report, Row, Scored, Settings, Skipped,
     calibrate::{Fitted, Method},
+    gate::Demands,
     rows::split,
 };
 use serde_json::{Map, Value, json};
@@ -33,8 +34,9 @@ use crate::{
 const EXAMPLES: &str = "\
 A temperature is fitted for each form, and for each number of options that has rows enough; yes or
 no may have a line (platt) or steps (isotonic) instead. Half of the records are fitted on, the other
-half is measured on. The artefact holds for this model, wording and orders, and for no other. Fit a
-gate on other records than these.
+half is measured on; a record, and a group, is never divided. The artefact holds for this model, wording and orders, and for no other, and
+for numbers of options that it has seen (2, 3-5, 6-10, from 11 the fewest to the most): an answer
+with others stays as it is, uncalibrated. Fit a gate on other records than these.
 
 Examples:
   recinto judge calibrate -Q questions.toml --data labelled.jsonl -o team.cal
@@ -130,11 +132,13 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let measured = split(&found.rows, how.share, how.seed).1;
     let measured = measured.iter().map(|row| (row.form(), scored(&fitted, row))).collect();
     let written = reports.write(&who.title(), measured, None)?;
+    let least = Demands::default().least_mass.0;
+    let thin = thin(&found.answers, least);
     if args.out.json {
         let body = json!({
             "reader": who, "calibration": fitted.digest(),
             "file": args.output.display().to_string(), "rows": found.rows.len(),
-            "unavailable": found.unavailable, "maps": maps(&fitted),
+            "unavailable": found.unavailable, "low_mass": thin, "maps": maps(&fitted),
             "skipped": skipped.iter().map(skip).collect::<Vec<_>>(), "reports": written,
         });
         envelope::print(&mut screen, "judge calibrate", body)?;
@@ -145,8 +149,23 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         let hint = s.error.hint().map_or(String::new(), |hint| format!("; {hint}"));
         screen.note(&format!("{}: {}{hint}", place(s), s.error.what()));
     }
+    if thin > 0 {
+        screen.note(&format!(
+            "{thin} of {} rows are of answers whose labels hold less than {least} of all probability \
+             (option_mass): a gate never lets such an answer pass, and they bend what is fitted for \
+             those that do; the prompt did not land",
+            found.rows.len()
+        ));
+    }
     screen.detail(&format!("digest {}", fitted.digest()));
     Ok(Exit::Done)
+}
+
+/// How many answers have labels that hold less than `least` of all probability, as far as it is
+/// known.
+fn thin(answers: &[(Answer, bool)], least: f64) -> usize {
+    let is_thin = |answer: &Answer| answer.facts().option_mass.is_some_and(|mass| mass < least);
+    answers.iter().filter(|(answer, _)| is_thin(answer)).count()
 }
 
 /// Seconds since 1970.
@@ -163,7 +182,7 @@ pub fn with_end(mut bytes: Vec<u8>) -> Vec<u8> {
 fn scored(fitted: &Calibration, row: &Row) -> Scored {
     match fitted.map(row.form(), row.logits().len()) {
         Some(map) => Scored { p: map.apply(row.logits()), label: row.label() },
-        None => Scored::at(row, 1.0),
+        None => row.plain(),
     }
 }
 
@@ -182,12 +201,22 @@ fn entries(fitted: &Calibration) -> Vec<(String, &Entry)> {
     forms.chain(buckets).collect()
 }
 
+/// The numbers of options that a map holds for, such as `2, 3-5, 11-40`.
+fn options(entry: &Entry) -> String {
+    let of = |(bucket, [fewest, most]): (&Bucket, &[u64; 2])| match bucket.size.is_open() {
+        true => format!("{fewest}-{most}"),
+        false => bucket.size.to_string(),
+    };
+    entry.options.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
 fn maps(fitted: &Calibration) -> Map<String, Value> {
     entries(fitted).into_iter().map(|(name, entry)| (name, json!(entry))).collect()
 }
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     Column { head: "OF", goes: 0, right: false },
+    Column { head: "OPTIONS", goes: 0, right: false },
     Column { head: "MAP", goes: 0, right: false },
     Column { head: "ROWS", goes: 0, right: true },
     Column { head: "MEASURED", goes: 2, right: true },
@@ -208,6 +237,7 @@ fn print(screen: &mut Screen, fitted: &Calibration) -> Result<(), Failure> {
         };
         vec![
             name,
+            options(entry),
             map,
             entry.rows.to_string(),
             entry.measured.to_string(),

@@ -133,7 +133,7 @@ pub fn read(
 ) -> Result<Labelled, Failure> {
     let (mut lines, mut out) = (records(data, interrupt)?, Labelled::default());
     judge.identity().prior.must_stay("what is fitted")?;
-    let own = judge.identity().digest();
+    let identity = judge.identity().digest();
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {
         let changed = || Failure::running(format!("{}: line {number} changed", data.display()));
@@ -150,11 +150,14 @@ pub fn read(
             match (answer, logits) {
                 (Ok(answer), Some(logits)) => {
                     // What is fitted would be bound to a name that no answer has.
-                    if answer.facts().identity != own {
+                    if answer.facts().identity != identity {
                         return Err(other_model(answer.facts().model.as_deref()));
                     }
-                    let row = Row::new(answer.form(), logits, place)?;
-                    out.rows.push(row.in_group(record.group_number()));
+                    let own = judge.backend().temperature(answer.form(), logits.len());
+                    let row = Row::new(answer.form(), logits, place)?.with_own(own);
+                    // Without a group, a record is one by itself: its labels are of one state.
+                    let row = row.of_record(number).in_group(record.group_number());
+                    out.rows.push(row);
                     let right = likeliest(&answer) == Some(place);
                     out.answers.push((answer, right));
                 }

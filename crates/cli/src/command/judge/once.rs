@@ -104,6 +104,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         show::table(&mut screen, &found)?;
     }
     remarks(&screen, &found, gate, judge.backend().trouble());
+    if judge.calibration().is_some() {
+        uncalibrated(&found).iter().for_each(|note| screen.note(note));
+    }
     let too_long = |judged: &Judged| matches!(judged.answer, Err(Unavailable::TooLong { .. }));
     if found.all.iter().any(too_long) {
         args.reader.about_long(&settings).into_iter().for_each(|note| screen.note(note));
@@ -158,6 +161,19 @@ fn remarks(screen: &Screen, found: &Judgements, gate: Option<&Gate>, trouble: Op
     show::details(screen, found);
     let usage = found.usage;
     screen.detail(&format!("{} tokens read", usage.input_tokens));
+}
+
+/// Answers that the calibration has no map for.
+fn uncalibrated(found: &Judgements) -> Vec<String> {
+    let of = |judged: &Judged| {
+        let answer = judged.answer.as_ref().ok().filter(|a| a.facts().calibrated.is_none())?;
+        let (form, options) = (answer.form().name(), answer.probabilities().len());
+        Some(format!(
+            "{}: not calibrated: the calibration was fitted on no {form} of about {options} options",
+            judged.id
+        ))
+    };
+    found.all.iter().filter_map(of).collect()
 }
 
 fn state(args: &Args, interrupt: &Interrupt) -> Result<State, Failure> {
