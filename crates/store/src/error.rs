@@ -1,6 +1,9 @@
 //! Why a name leads to no model.
 
-use std::{fmt, io, path::Path};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 /// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,13 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A folder on the way to a name that cannot be looked at, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Shut {
+    pub path: PathBuf,
+    pub why: String,
+}
 
 /// A system's reason in lower case, without its number.
 pub(crate) fn reason(error: &io::Error) -> String {

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use recinto_receipt::{Digest, of_files};
 
-use crate::layers::Layers;
+use crate::{error::shown, layers::Layers};
 
 /// Who keeps a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +66,9 @@ pub struct Files {
     /// What the store claims each file's SHA-256 to be: to be verified, not a fact. As many as
     /// `weights`.
     pub claimed: Vec<Option<Digest>>,
+    /// Other files that decide what the name is: the manifest of Ollama, the file of a branch, the
+    /// configuration and the tokenizer of a checkpoint.
+    pub beside: Vec<PathBuf>,
     /// What Ollama keeps beside the weights; empty for other stores.
     pub layers: Layers,
     /// What a model card beside the files says of its licence.
@@ -121,6 +124,15 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// Another store that goes by the same name could not be looked at.
+    ClosedStore {
+        /// The store.
+        store: Store,
+        /// Its folder.
+        root: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// Layers of a kind that this version does not carry out.
     UnsupportedLayers {
         /// The kind: `adapter`, `projector`, ….
@@ -157,6 +169,10 @@ impl fmt::Display for Note {
             Note::BrokenFile { file, why } => write!(f, "{file} beside it cannot be used: {why}"),
             Note::ClosedFolder { folder, why } => {
                 write!(f, "the folder {folder} of its snapshot cannot be read: {why}")
+            }
+            Note::ClosedStore { store, root, why } => {
+                let (title, root) = (store.title(), shown(root));
+                write!(f, "the {title} {root} may have this name too; it cannot be read: {why}")
             }
             Note::UnsupportedLayers { kind, count } => {
                 let layers = if *count == 1 { "layer is" } else { "layers are" };

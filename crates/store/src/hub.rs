@@ -3,7 +3,6 @@
 //! Layout: `models--org--repo/{refs/<ref>, snapshots/<commit>/<path>, blobs/<etag>}`. Source: the
 //! hub's documentation of its cache.
 
-mod card;
 mod name;
 mod snapshot;
 
@@ -15,9 +14,9 @@ use std::{
 pub(crate) use self::name::Name;
 use self::snapshot::{Candidate, Entry};
 use crate::{
-    checkpoint,
-    error::{Error, Kind, shown, some_of},
-    files::{Files, Form, Note, Store},
+    card, checkpoint,
+    error::{Error, Kind, Shut, reason, shown, some_of},
+    files::{Card, Files, Form, Note, Store},
     layers::Layers,
     look::{Look, Odd},
     read,
@@ -37,9 +36,31 @@ pub(crate) struct Held {
 }
 
 /// The repository of `name` in the cache at `root`, if it is there.
-pub(crate) fn locate(name: &Name, root: &Path) -> Option<Held> {
+///
+/// # Errors
+///
+/// Why it cannot be said whether it is.
+pub(crate) fn locate(name: &Name, root: &Path) -> Result<Option<Held>, Shut> {
     let repo = root.join(name.folder());
-    repo.is_dir().then(|| Held { root: root.to_owned(), name: name.clone(), repo })
+    match std::fs::metadata(&repo) {
+        Ok(meta) if !meta.is_dir() => Ok(None),
+        Ok(_) => Ok(Some(Held { root: root.to_owned(), name: name.clone(), repo })),
+        Err(error) if read::is_absent(&error) => Ok(None),
+        Err(error) => Err(Shut { path: root.to_owned(), why: reason(&error) }),
+    }
+}
+
+/// Whether the repository has something that its name could mean, as far as it can be looked at: a
+/// folder that a download or a tokenizer left behind does not stand in the way of another store.
+pub(crate) fn may_be(held: &Held) -> bool {
+    match found(held) {
+        Ok(found) => {
+            let all = found.candidates();
+            let files = !found.picked(&all).is_empty() || !found.closed.is_empty();
+            files || (held.name.pick.is_none() && found.checkpoint().is_some())
+        }
+        Err(error) => error.kind() != Kind::Missing,
+    }
 }
 
 /// Every repository in the cache at `root`, sorted.
@@ -78,6 +99,16 @@ struct Found<'a> {
     /// Folders of it that cannot be read, and why.
     closed: Vec<(String, String)>,
     note: Option<Note>,
+    said_by: Option<PathBuf>,
+}
+
+/// The revision that a name means.
+struct Meant {
+    commit: String,
+    /// What should be said about how it was found.
+    note: Option<Note>,
+    /// The file of a branch or tag that says so.
+    said_by: Option<PathBuf>,
 }
 
 /// The files that a name chooses.
@@ -93,7 +124,7 @@ pub(crate) fn models(held: &Held) -> Vec<(String, Result<Files, Error>)> {
         Ok(found) => found,
         Err(error) => return vec![(repo.clone(), Err(error.of(repo)))],
     };
-    let candidates = snapshot::candidates(&found.entries);
+    let candidates = found.candidates();
     if candidates.is_empty() {
         let listed = match (found.checkpoint(), found.closed.is_empty()) {
             (Some(files), _) => Some(Ok(files)),
@@ -107,18 +138,21 @@ pub(crate) fn models(held: &Held) -> Vec<(String, Result<Files, Error>)> {
         true => repo.clone(),
         false => format!("{repo}:{}", short(candidate, &candidates)),
     };
-    candidates.iter().map(|c| (named(c), found.files(c).map_err(|e| e.of(repo)))).collect()
+    candidates
+        .iter()
+        .map(|c| (named(c), found.files(c, &candidates).map_err(|e| e.of(repo))))
+        .collect()
 }
 
 fn found(held: &Held) -> Result<Found<'_>, Error> {
-    let (commit, note) = commit(held)?;
+    let Meant { commit, note, said_by } = commit(held)?;
     let folder = held.repo.join("snapshots").join(&commit);
     let (entries, closed) = snapshot::entries(&held.repo, &folder);
-    Ok(Found { held, commit, folder, entries, closed, note })
+    Ok(Found { held, commit, folder, entries, closed, note, said_by })
 }
 
-/// The commit that a name means, and what should be said about how it was found.
-fn commit(held: &Held) -> Result<(String, Option<Note>), Error> {
+/// The commit that a name means.
+fn commit(held: &Held) -> Result<Meant, Error> {
     let snapshots = held.repo.join("snapshots");
     let there: Vec<String> = match read::entries(&snapshots) {
         // A link to a folder could lead anywhere: a snapshot is a folder of its own.
@@ -137,13 +171,16 @@ fn commit(held: &Held) -> Result<(String, Option<Note>), Error> {
     let asked = held.name.revision.as_deref();
     let wanted = asked.unwrap_or("main");
     if asked.is_some_and(|asked| there.iter().any(|commit| commit == asked)) {
-        return Ok((wanted.into(), None));
+        return Ok(Meant { commit: wanted.into(), note: None, said_by: None });
     }
     let path = held.repo.join("refs").join(wanted.strip_prefix("refs/").unwrap_or(wanted));
     let refs = [held.repo.join("refs").join(wanted), path];
     let Some(path) = refs.iter().find(|path| path.is_file()) else {
         return match (asked, &there[..]) {
-            (None, [only]) => Ok((only.clone(), Some(Note::OnlySnapshot { commit: only.clone() }))),
+            (None, [only]) => {
+                let note = Some(Note::OnlySnapshot { commit: only.clone() });
+                Ok(Meant { commit: only.clone(), note, said_by: None })
+            }
             (None, _) => {
                 let what = format!("it has {} snapshots and no main branch", there.len());
                 Err(Error::new(Kind::Ambiguous, what)
@@ -162,7 +199,7 @@ fn commit(held: &Held) -> Result<(String, Option<Note>), Error> {
     let text = String::from_utf8_lossy(&text);
     let commit = text.trim();
     match there.iter().any(|known| known == commit) {
-        true => Ok((commit.into(), None)),
+        true => Ok(Meant { commit: commit.into(), note: None, said_by: Some(path.clone()) }),
         false => {
             let what = format!("{} names a commit whose snapshot is not there", shown(path));
             Err(Error::new(Kind::Missing, what)
@@ -177,36 +214,41 @@ fn revisions(repo: &Path) -> Vec<String> {
     entries.into_iter().filter(|(_, path)| path.is_file()).map(|entry| entry.0).collect()
 }
 
-/// How a model of several is asked for: its quantization where no other has it, else its file.
+/// How a model of several is asked for: its quantization where that means no other, else its file.
 fn short(candidate: &Candidate, all: &[Candidate]) -> String {
-    let same =
-        |label: &String| all.iter().filter(|c| c.answers_to(label) != (false, false)).count();
-    let label = candidate.label.clone().filter(|label| same(label) == 1);
-    label.unwrap_or_else(|| candidate.file.clone())
+    let alone = |label: &String| {
+        let meant = snapshot::meant(all, label);
+        meant.len() == 1 && meant[0].file == candidate.file
+    };
+    candidate.label.clone().filter(alone).unwrap_or_else(|| candidate.path(all).to_owned())
 }
 
 impl Found<'_> {
-    fn chosen(&self) -> Result<Files, Error> {
-        let all = snapshot::candidates(&self.entries);
-        let picked: Vec<&Candidate> = match &self.held.name.pick {
+    fn candidates(&self) -> Vec<Candidate> {
+        snapshot::candidates(&self.entries, self.held.name.pick.as_deref())
+    }
+
+    /// Those that the name could mean.
+    fn picked<'c>(&self, all: &'c [Candidate]) -> Vec<&'c Candidate> {
+        match &self.held.name.pick {
             None => all.iter().collect(),
-            Some(pick) => {
-                let named = |c: &&Candidate| c.answers_to(pick).0;
-                let labelled = |c: &&Candidate| c.answers_to(pick).1;
-                let files: Vec<&Candidate> = all.iter().filter(named).collect();
-                if files.is_empty() { all.iter().filter(labelled).collect() } else { files }
-            }
-        };
+            Some(pick) => snapshot::meant(all, pick),
+        }
+    }
+
+    fn chosen(&self) -> Result<Files, Error> {
+        let all = self.candidates();
+        let picked = self.picked(&all);
         let whole: Vec<&&Candidate> = picked.iter().filter(|c| c.fault().is_none()).collect();
         match (&picked[..], &whole[..]) {
             ([], _) => self.nothing(&all),
             (_, [one]) => {
-                let mut files = self.files(one)?;
+                let mut files = self.files(one, &all)?;
                 let others = picked.iter().filter_map(|c| Some((c.file.clone(), c.fault()?)));
                 files.notes.extend(others.map(|(file, why)| Note::BrokenFile { file, why }));
                 Ok(files)
             }
-            ([broken], []) => self.files(broken),
+            ([broken], []) => self.files(broken, &all),
             (_, []) => {
                 let faults: Vec<String> = picked.iter().filter_map(|c| c.fault()).collect();
                 let what = format!("none of its models is whole: {}", some_of(&faults, 4));
@@ -249,11 +291,11 @@ impl Found<'_> {
         }
     }
 
-    fn files(&self, candidate: &Candidate) -> Result<Files, Error> {
+    fn files(&self, candidate: &Candidate, all: &[Candidate]) -> Result<Files, Error> {
         if let Some(fault) = candidate.fault() {
             return Err(Error::new(Kind::Missing, fault).with_hint(self.again()));
         }
-        let mut files = self.blank(&candidate.file, Form::Gguf);
+        let mut files = self.blank(candidate.path(all), Form::Gguf);
         for part in &candidate.parts {
             files.weights.extend(part.place.clone().ok());
             files.claimed.push(part.claimed);
@@ -270,7 +312,9 @@ impl Found<'_> {
         let weights = checkpoint::weights(&names)?;
         let claimed = |path: &PathBuf| top().find(|e| e.place.as_ref() == Ok(path))?.claimed;
         let claimed = weights.iter().map(claimed).collect();
-        Some(Files { weights, claimed, ..self.blank("", Form::Checkpoint) })
+        let mut files = Files { weights, claimed, ..self.blank("", Form::Checkpoint) };
+        files.beside.extend(checkpoint::beside(&self.folder));
+        Some(files)
     }
 
     fn blank(&self, file: &str, form: Form) -> Files {
@@ -289,9 +333,16 @@ impl Found<'_> {
             weights: Vec::new(),
             claimed: Vec::new(),
             layers: Layers::default(),
-            card: card::card(&self.entries),
+            beside: self.said_by.iter().cloned().collect(),
+            card: self.card(),
             notes: self.note.iter().cloned().chain(closed).collect(),
         }
+    }
+
+    fn card(&self) -> Card {
+        let card = self.entries.iter().find(|entry| entry.file == card::FILE);
+        let place = card.and_then(|entry| entry.place.as_ref().ok());
+        place.and_then(|path| card::at(path)).unwrap_or_default()
     }
 
     fn again(&self) -> String {

@@ -5,6 +5,7 @@
 //! written, locked or removed. `docs/models.md` is the page for readers.
 #![forbid(unsafe_code)]
 
+mod card;
 mod checkpoint;
 mod error;
 mod files;
@@ -20,9 +21,9 @@ mod quant;
 mod read;
 mod roots;
 mod shards;
+mod which;
 
-use std::path::PathBuf;
-
+use self::which::Holders;
 pub use error::{Error, Kind};
 pub use files::{Card, Files, Form, Note, Store};
 pub use layers::{Example, Layers, Params};
@@ -34,9 +35,9 @@ pub use roots::{Root, Roots};
 
 /// The files called `name`, looked for in `roots`.
 ///
-/// A name is a path when it begins with `/`, `./`, `../` or `~`, or ends in `.gguf`. A bare word
-/// is never a path: a file that happens to have the name of a stored model must not replace it.
-/// Other names are `[host/][namespace/]model[:tag]` of an Ollama store or
+/// A name is a path when it begins with `/`, `./`, `../` or `~`, or ends in `.gguf` and something
+/// is there. A bare word is never a path: a file that happens to have the name of a stored model
+/// must not replace it. Other names are `[host/][namespace/]model[:tag]` of an Ollama store or
 /// `org/repo[@revision][:quant or file]` of the Hugging Face cache. The prefixes `path:`,
 /// `ollama:` and `hf:` settle doubt.
 ///
@@ -45,66 +46,92 @@ pub use roots::{Root, Roots};
 /// When the name is none, leads nowhere or to more than one model, or when what it leads to cannot
 /// be used; see [`Kind`].
 pub fn resolve(name: &str, roots: &Roots) -> Result<Files, Error> {
-    match asked(name)? {
+    let asked = asked(name)?;
+    match asked {
         Asked::Path(path) => path::files(path, roots),
-        Asked::Ollama(name) => {
-            let read = ollama::Name::read(name);
-            let read = read.map_err(|why| invalid(name, &format!("an Ollama model ({why})")))?;
-            let held = roots.ollama.iter().find_map(|root| ollama::locate(&read, root));
-            held.map_or_else(
-                || Err(list::nowhere(name, roots, &[Store::Ollama])),
-                |held| ollama::files(&held),
-            )
+        Asked::File(path) => {
+            let found = path::files(path, roots);
+            if found.is_ok() || !path::is_gone(path, roots) {
+                return found;
+            }
+            match asked.holders(roots)? {
+                Some(holders) => holders.files().unwrap_or(found),
+                None => found,
+            }
         }
-        Asked::Hub(name) => {
-            let read = hub::Name::read(name);
-            let read = read.map_err(|why| invalid(name, &format!("a repository ({why})")))?;
-            let held = roots.hub.iter().find_map(|root| hub::locate(&read, root));
-            held.map_or_else(
-                || Err(list::nowhere(name, roots, &[Store::Hub])),
-                |held| hub::files(&held),
-            )
+        Asked::Ollama(name) | Asked::Hub(name) | Asked::Any(name) => {
+            let Some(holders) = asked.holders(roots)? else {
+                let what = "a path, a model of Ollama or a repository of Hugging Face";
+                return Err(invalid(name, what));
+            };
+            let nowhere = || Err(list::nowhere(name, roots, &asked.stores()));
+            holders.files().unwrap_or_else(nowhere)
         }
-        Asked::Any(name) => of_any(name, roots),
     }
 }
 
-/// The files of a name without prefix.
-fn of_any(name: &str, roots: &Roots) -> Result<Files, Error> {
-    let (ollama, hub) = (ollama::Name::read(name).ok(), hub::Name::read(name).ok());
-    if ollama.is_none() && hub.is_none() {
-        return Err(invalid(name, "a path, a model of Ollama or a repository of Hugging Face"));
-    }
-    let in_ollama = ollama
-        .as_ref()
-        .and_then(|name| roots.ollama.iter().find_map(|root| ollama::locate(name, root)));
-    let in_hub =
-        hub.as_ref().and_then(|name| roots.hub.iter().find_map(|root| hub::locate(name, root)));
-    match (in_ollama, in_hub) {
-        (Some(held), None) => ollama::files(&held),
-        (None, Some(held)) => hub::files(&held),
-        (None, None) => {
-            let fit = [(ollama.is_some(), Store::Ollama), (hub.is_some(), Store::Hub)];
-            let fit: Vec<Store> = fit.iter().filter(|row| row.0).map(|row| row.1).collect();
-            Err(list::nowhere(name, roots, &fit))
-        }
-        (Some(held), Some(other)) => {
-            let places: [(&str, &PathBuf); 2] = [("ollama", &held.path), ("hf", &other.repo)];
-            let lines =
-                places.map(|(prefix, at)| format!("  {prefix}:{name}  {}", error::shown(at)));
-            let what = format!("`{name}` is in two stores, and could be either");
-            Err(Error::new(Kind::Ambiguous, what)
-                .with_hint(format!("say which one is meant\n{}", lines.join("\n"))))
-        }
-    }
+/// Every model that `name` could mean where [`resolve`] finds that it means more than one, for
+/// who knows more of the one that is wanted. Empty when nothing is found.
+pub fn meanings(name: &str, roots: &Roots) -> Vec<Files> {
+    let Ok(asked) = asked(name) else { return Vec::new() };
+    let holders = match asked {
+        Asked::Path(_) => None,
+        _ => asked.holders(roots).ok().flatten(),
+    };
+    holders.map(|holders| holders.all()).unwrap_or_default()
 }
 
 /// What kind of name was given.
+#[derive(Clone, Copy)]
 enum Asked<'a> {
     Path(&'a str),
+    /// A path if something is there, else a name.
+    File(&'a str),
     Ollama(&'a str),
     Hub(&'a str),
     Any(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    /// Who has the name; `None` when it can be no name of a store.
+    fn holders(self, roots: &Roots) -> Result<Option<Holders<'a>>, Error> {
+        let (name, ollama, hub) = match self {
+            Asked::Path(_) => return Ok(None),
+            Asked::Ollama(name) => {
+                let read = ollama::Name::read(name);
+                let bad = |why| invalid(name, &format!("an Ollama model ({why})"));
+                (name, Some(read.map_err(bad)?), None)
+            }
+            Asked::Hub(name) => {
+                let read = hub::Name::read(name);
+                let bad = |why| invalid(name, &format!("a repository ({why})"));
+                (name, None, Some(read.map_err(bad)?))
+            }
+            Asked::Any(name) | Asked::File(name) => {
+                (name, ollama::Name::read(name).ok(), hub::Name::read(name).ok())
+            }
+        };
+        if ollama.is_none() && hub.is_none() {
+            return Ok(None);
+        }
+        Holders::find(name, (ollama.as_ref(), hub.as_ref()), roots).map(Some)
+    }
+
+    /// The stores whose names it can be.
+    fn stores(self) -> Vec<Store> {
+        match self {
+            Asked::Path(_) => Vec::new(),
+            Asked::Ollama(_) => vec![Store::Ollama],
+            Asked::Hub(_) => vec![Store::Hub],
+            Asked::Any(name) | Asked::File(name) => {
+                let fit = [
+                    (ollama::Name::read(name).is_ok(), Store::Ollama),
+                    (hub::Name::read(name).is_ok(), Store::Hub),
+                ];
+                fit.into_iter().filter(|row| row.0).map(|row| row.1).collect()
+            }
+        }
+    }
 }
 
 fn asked(name: &str) -> Result<Asked<'_>, Error> {
@@ -140,12 +167,17 @@ fn asked(name: &str) -> Result<Asked<'_>, Error> {
         });
     }
     let starts = ["/", "./", "../", "~"].iter().any(|start| name.starts_with(start));
-    if starts || name == "." || name == ".." || name.ends_with(".gguf") {
-        // A file of a repository ends so too; what stands before it says which is meant.
-        let repository = !starts && hub::Name::read(name).is_ok_and(|name| name.pick.is_some());
-        return Ok(if repository { Asked::Any(name) } else { Asked::Path(name) });
+    if starts || name == "." || name == ".." {
+        return Ok(Asked::Path(name));
     }
-    Ok(Asked::Any(name))
+    // A file of a repository ends so too; what stands before it says which is meant.
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let tagged = last.contains(':') && ollama::Name::read(name).is_ok();
+    let picked = hub::Name::read(name).is_ok_and(|name| name.pick.is_some());
+    match name.ends_with(".gguf") && !tagged && !picked {
+        true => Ok(Asked::File(name)),
+        false => Ok(Asked::Any(name)),
+    }
 }
 
 /// Whether the name is a URL (RFC 3986: a scheme, then `://`).

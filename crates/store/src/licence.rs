@@ -1,10 +1,14 @@
 //! What licences allow, as far as a table of known ones tells; and an operator's list of those
 //! that may run. No legal advice: a mark says where to read first.
 
+mod known;
+mod text;
+
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use recinto_receipt::Digest;
 
+use self::known::{ALIASES, KNOWN, RULES};
 use crate::{Error, Files, Kind, layers::plain};
 
 /// What a licence asks of those who use the model.
@@ -35,148 +39,6 @@ impl Use {
     }
 }
 
-/// A licence that is known by its id, and how the first lines of its text begin.
-struct Known {
-    id: &'static str,
-    allows: Use,
-    /// All of these stand near the beginning of its text, in lower case with single spaces.
-    marks: &'static [&'static str],
-}
-
-const fn known(id: &'static str, allows: Use, marks: &'static [&'static str]) -> Known {
-    Known { id, allows, marks }
-}
-
-/// Known licences; of those whose texts begin alike, the one that says more goes first.
-///
-/// Source: SPDX's list, the hub's list of licence ids, and the licences' own texts.
-const KNOWN: &[Known] = &[
-    known("apache-2.0", Use::Open, &["apache license", "version 2.0"]),
-    known(
-        "mit",
-        Use::Open,
-        &["permission is hereby granted, free of charge", "without restriction"],
-    ),
-    known(
-        "bsd-3-clause",
-        Use::Open,
-        &["redistribution and use in source and binary", "neither the name"],
-    ),
-    known("bsd-2-clause", Use::Open, &["redistribution and use in source and binary"]),
-    known("isc", Use::Open, &["permission to use, copy, modify, and/or distribute"]),
-    known("cc0-1.0", Use::Open, &["cc0 1.0 universal"]),
-    known("cc-by-nc-sa-4.0", Use::NonCommercial, &["attribution-noncommercial-sharealike 4.0"]),
-    known("cc-by-nc-nd-4.0", Use::NonCommercial, &["attribution-noncommercial-noderivatives 4.0"]),
-    known("cc-by-nc-4.0", Use::NonCommercial, &["attribution-noncommercial 4.0"]),
-    known("cc-by-sa-4.0", Use::Open, &["attribution-sharealike 4.0"]),
-    known("cc-by-4.0", Use::Open, &["attribution 4.0 international"]),
-    known("cc-by-3.0", Use::Open, &["attribution 3.0"]),
-    known("unlicense", Use::Open, &["free and unencumbered software"]),
-    known("agpl-3.0", Use::Open, &["gnu affero general public license"]),
-    known("lgpl-3.0", Use::Open, &["gnu lesser general public license"]),
-    known("gpl-3.0", Use::Open, &["gnu general public license", "version 3"]),
-    known("gpl-2.0", Use::Open, &["gnu general public license", "version 2"]),
-    known("mpl-2.0", Use::Open, &["mozilla public license", "2.0"]),
-    known("llama4", Use::Terms, &["llama 4 community license"]),
-    known("llama3.3", Use::Terms, &["llama 3.3 community license"]),
-    known("llama3.3", Use::Terms, &["llama 3.3 acceptable use policy"]),
-    known("llama3.2", Use::Terms, &["llama 3.2 community license"]),
-    known("llama3.2", Use::Terms, &["llama 3.2 acceptable use policy"]),
-    known("llama3.1", Use::Terms, &["llama 3.1 community license"]),
-    known("llama3.1", Use::Terms, &["llama 3.1 acceptable use policy"]),
-    known("llama3", Use::Terms, &["llama 3 community license"]),
-    known("llama3", Use::Terms, &["llama 3 acceptable use policy"]),
-    known("llama2", Use::Terms, &["llama 2 community license"]),
-    known("llama2", Use::Terms, &["llama 2 acceptable use policy"]),
-    known("gemma", Use::Terms, &["gemma terms of use"]),
-    known("gemma", Use::Terms, &["gemma prohibited use policy"]),
-    known("qwen-research", Use::NonCommercial, &["qwen research license"]),
-    known("tongyi-qianwen-research", Use::NonCommercial, &["tongyi qianwen research license"]),
-    known("tongyi-qianwen", Use::Terms, &["tongyi qianwen license"]),
-    known("qwen", Use::Terms, &["qwen license agreement"]),
-    known("mnpl", Use::NonCommercial, &["mistral ai non-production license"]),
-    known("mrl", Use::NonCommercial, &["mistral ai research license"]),
-    known("deepseek", Use::Terms, &["deepseek license agreement"]),
-    known("falcon-llm-license", Use::Terms, &["falcon", "tii"]),
-    known("bigscience-openrail-m", Use::Terms, &["bigscience", "openrail"]),
-    known("bigcode-openrail-m", Use::Terms, &["bigcode", "openrail"]),
-    known("openrail", Use::Terms, &["openrail"]),
-    known("exaone", Use::NonCommercial, &["exaone ai model license"]),
-    known("lfm1.0", Use::Terms, &["lfm open license"]),
-    known("nvidia-open-model-license", Use::Terms, &["nvidia open model license"]),
-    known("stabilityai-ai-community", Use::Terms, &["stability ai community license"]),
-    known("health-ai-developer-foundations", Use::Terms, &["health ai developer foundations"]),
-];
-
-/// Other ways to write an id.
-const ALIASES: &[(&str, &str)] = &[
-    ("apache", "apache-2.0"),
-    ("apache2", "apache-2.0"),
-    ("apache2.0", "apache-2.0"),
-    ("apache-2", "apache-2.0"),
-    ("apache-license-2.0", "apache-2.0"),
-    ("mit-license", "mit"),
-    ("llama-2", "llama2"),
-    ("llama-3", "llama3"),
-    ("llama-3.1", "llama3.1"),
-    ("llama-3.2", "llama3.2"),
-    ("llama-3.3", "llama3.3"),
-    ("qwen-license", "qwen"),
-];
-
-/// Parts of an id that say what it allows although the id is not in the table: the careful side.
-const RULES: &[(&str, Use)] = &[
-    ("non-commercial", Use::NonCommercial),
-    ("noncommercial", Use::NonCommercial),
-    ("-nc-", Use::NonCommercial),
-    ("research", Use::NonCommercial),
-    ("non-production", Use::NonCommercial),
-    ("llama", Use::Terms),
-    ("gemma", Use::Terms),
-];
-
-/// Bytes at the beginning of a text in which its marks are looked for.
-const BEGINNING: usize = 4000;
-
-/// Licences that allow nearly everything: a text that holds one of these and more may allow much
-/// less, so the whole of it is looked at. Id, and characters that its text has at most.
-const PERMISSIVE: &[(&str, usize)] = &[
-    ("apache-2.0", 13_000),
-    ("mit", 2_500),
-    ("bsd-3-clause", 3_000),
-    ("bsd-2-clause", 3_000),
-    ("isc", 1_800),
-];
-
-/// In a permissive licence's text its name stands within so many characters of the beginning.
-const TITLE: usize = 600;
-
-/// What no permissive licence says, with single spaces and in lower case.
-const QUALIFIED: &[&str] = &[
-    "commons clause",
-    "non-commercial",
-    "non commercial",
-    "noncommercial",
-    "commercial use",
-    "commercially",
-    "research purposes",
-    "research use",
-    "evaluation only",
-    "not under the",
-    "no permission",
-    "additional restriction",
-    "further restriction",
-    "acceptable use",
-    "may not be used",
-];
-
-/// Whether a text in which a permissive licence was found is that licence and nothing more.
-fn is_plain(row: &Known, words: &str) -> bool {
-    let Some((_, most)) = PERMISSIVE.iter().find(|(id, _)| *id == row.id) else { return true };
-    let title = words.find(row.marks[0]).is_some_and(|at| at <= TITLE);
-    title && words.len() <= *most && !QUALIFIED.iter().any(|phrase| words.contains(phrase))
-}
-
 /// A licence that something says a model is under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Licence {
@@ -198,19 +60,18 @@ impl Licence {
         Licence { id: Some(id), allows, source }
     }
 
-    /// The licence with this text, known by its beginning; of a licence that allows nearly
-    /// everything the text must say nothing else.
+    /// The licence with this text, known by its beginning; of one that allows any use the text
+    /// must say nothing else.
     pub fn of_text(text: &str, source: &'static str) -> Licence {
-        let lower: String = text.chars().flat_map(char::to_lowercase).collect();
-        let words = lower.split_whitespace().collect::<Vec<&str>>().join(" ");
-        let beginning: String = words.chars().take(BEGINNING).collect();
-        let fits = |row: &&Known| {
-            row.marks.iter().all(|mark| beginning.contains(mark)) && is_plain(row, &words)
-        };
-        match KNOWN.iter().find(fits) {
+        match text::known(text) {
             Some(row) => Licence { id: Some(row.id.into()), allows: row.allows, source },
-            None => Licence { id: None, allows: Use::Unknown, source },
+            None => Licence::own(source),
         }
+    }
+
+    /// Something is stated, and it is none of the known licences and no id.
+    fn own(source: &'static str) -> Licence {
+        Licence { id: None, allows: Use::Unknown, source }
     }
 }
 
@@ -241,19 +102,64 @@ fn folded(id: &str) -> String {
     ALIASES.iter().find(|row| row.0 == id).map_or(id, |row| row.1.to_owned())
 }
 
-/// Every licence that is stated of a model: by the file's `general.license` and
-/// `general.license.name`, by the model card beside it, and by the texts its store keeps.
-pub fn stated(files: &Files, license: Option<&str>, name: Option<&str>) -> Vec<Licence> {
-    let mut found = Vec::new();
-    let filled = |text: &&str| !text.trim().is_empty();
-    match (license.filter(filled), name.filter(filled)) {
-        (Some(id), Some(name)) if id.trim().eq_ignore_ascii_case("other") => {
-            found.push(Licence::of_id(name, "general.license.name"));
-        }
-        (Some(id), _) => found.push(Licence::of_id(id, "general.license")),
-        (None, Some(name)) => found.push(Licence::of_id(name, "general.license.name")),
-        (None, None) => {}
+/// What a file says under a key of its licence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Said<'a> {
+    /// The file has no such key.
+    #[default]
+    Nothing,
+    /// A text, or a list of some.
+    Texts(Vec<&'a str>),
+    /// A value that is neither.
+    Other,
+}
+
+impl<'a> From<Option<&'a str>> for Said<'a> {
+    fn from(text: Option<&'a str>) -> Said<'a> {
+        text.map_or(Said::Nothing, |text| Said::Texts(vec![text]))
     }
+}
+
+impl<'a> Said<'a> {
+    /// The texts in it that are not blank, one after the other; `cut` at commas too.
+    fn texts(&self, cut: bool) -> Vec<&'a str> {
+        let Said::Texts(texts) = self else { return Vec::new() };
+        let parts = |text: &&'a str| -> Vec<&'a str> {
+            if cut { text.split(',').collect() } else { vec![*text] }
+        };
+        let texts = texts.iter().flat_map(parts).map(str::trim);
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Whether something stands there that can be no licence: another value, or commas alone.
+    fn odd(&self) -> bool {
+        *self == Said::Other || (self.texts(true).is_empty() && !self.texts(false).is_empty())
+    }
+}
+
+/// Every licence that is stated of a model: by the file's `general.license` (an id, or several with
+/// commas between or in a list) and `general.license.name`, by the model card beside it, and by the
+/// texts its store keeps.
+pub fn stated<'a>(
+    files: &Files,
+    license: impl Into<Said<'a>>,
+    name: impl Into<Said<'a>>,
+) -> Vec<Licence> {
+    const ID: &str = "general.license";
+    const NAME: &str = "general.license.name";
+    let (license, name) = (license.into(), name.into());
+    let (ids, names) = (license.texts(true), name.texts(false));
+    let other = |id: &&str| id.eq_ignore_ascii_case("other");
+    let mut found = Vec::new();
+    // The name is that of what has no id.
+    let named = !names.is_empty() && (ids.is_empty() || ids.iter().any(other));
+    let ids = ids.iter().filter(|id| !(named && other(id)));
+    found.extend(ids.map(|id| Licence::of_id(id, ID)));
+    if named {
+        found.extend(names.iter().map(|name| Licence::of_id(name, NAME)));
+    }
+    let odd = [(&license, ID), (&name, NAME)].into_iter().filter(|(said, _)| said.odd());
+    found.extend(odd.map(|(_, source)| Licence::own(source)));
     found.extend(files.card.licences.iter().map(|id| Licence::of_id(id, "model card")));
     found.extend(files.layers.licences.iter().map(|text| Licence::of_text(text, "layer")));
     let mut seen = BTreeSet::new();
@@ -330,28 +236,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permissive_text_with_more_in_it_is_one_of_its_own() {
-        let mit = "MIT License\n\nCopyright (c) 2026 Año\n\nPermission is hereby granted, free of \
-                   charge, to any person obtaining a copy, to deal in it without restriction.";
-        let apache = "Apache License\nVersion 2.0, January 2004";
-        let of = |text: &str| Licence::of_text(text, "layer").id;
-        assert_eq!(of(mit).as_deref(), Some("mit"));
-        assert_eq!(of(apache).as_deref(), Some("apache-2.0"));
-        let cases = [
-            format!("NON COMMERCIAL LICENSE. Derived from code under {apache}."),
-            format!("{apache}\n\nCommons Clause License Condition v1.0"),
-            format!("This model is NOT under the {apache}."),
-            format!("{mit}\nNo commercial use whatsoever."),
-            format!("{mit}\nNo permission is hereby granted."),
-            format!("{mit}\n{}", "Y además otra cosa. ".repeat(200)),
-            format!("{}{apache}", "Palabras antes. ".repeat(60)),
-        ];
-        for text in cases {
-            assert_eq!(of(&text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn ids_and_what_they_allow() {
         let cases = [
             ("apache-2.0", "apache-2.0", Use::Open),
@@ -374,31 +258,62 @@ mod tests {
         }
     }
 
+    /// What a file says under both keys, and the licences of it.
     #[test]
-    fn texts_are_known_by_how_they_begin() {
-        let cases = [
+    fn what_a_file_states() {
+        let files = Files {
+            store: crate::Store::Path,
+            name: String::new(),
+            root: "/".into(),
+            form: crate::Form::Gguf,
+            weights: Vec::new(),
+            claimed: Vec::new(),
+            beside: Vec::new(),
+            layers: crate::Layers::default(),
+            card: crate::Card::default(),
+            notes: Vec::new(),
+        };
+        let none = || Said::Nothing;
+        let texts = |texts: &[&'static str]| Said::Texts(texts.to_vec());
+        type Row<'a> = (&'a str, Said<'a>, Said<'a>, &'a [Option<&'a str>]);
+        let cases: &[Row<'_>] = &[
+            ("nothing", none(), none(), &[]),
+            ("one", texts(&["MIT"]), none(), &[Some("mit")]),
             (
-                "                Apache License\n           Version 2.0, January 2004\n",
-                Some("apache-2.0"),
+                "two in one text",
+                texts(&["apache-2.0, mit"]),
+                none(),
+                &[Some("apache-2.0"), Some("mit")],
+            ),
+            ("a list", texts(&["mit", "gemma"]), none(), &[Some("mit"), Some("gemma")]),
+            ("an empty list", texts(&[]), none(), &[]),
+            ("blank", texts(&[" "]), none(), &[]),
+            ("commas alone", texts(&[" ,"]), none(), &[None]),
+            ("a number", Said::Other, none(), &[None]),
+            ("a number for a name", texts(&["mit"]), Said::Other, &[Some("mit"), None]),
+            (
+                "a name",
+                none(),
+                texts(&["Licencia, la del señor"]),
+                &[Some("licencia,-la-del-señor")],
             ),
             (
-                "MIT License\n\nPermission is hereby granted, free of charge, to any\nperson … \
-                 without\nrestriction",
-                Some("mit"),
+                "a name for other",
+                texts(&["other,mit"]),
+                texts(&["Gemma"]),
+                &[Some("mit"), Some("gemma")],
             ),
-            ("LLAMA 3.2 COMMUNITY LICENSE AGREEMENT\nLlama 3.2 Version", Some("llama3.2")),
-            ("**Llama 3.2** **Acceptable Use Policy**", None),
-            ("Llama 3.2 Acceptable Use Policy", Some("llama3.2")),
-            ("META LLAMA 3 COMMUNITY LICENSE AGREEMENT", Some("llama3")),
-            ("Gemma Terms of Use \n\nLast modified", Some("gemma")),
-            ("Qwen RESEARCH LICENSE AGREEMENT", Some("qwen-research")),
-            ("Attribution-NonCommercial 4.0 International", Some("cc-by-nc-4.0")),
-            ("Attribution 4.0 International", Some("cc-by-4.0")),
-            ("Licencia propia: solo los lunes", None),
-            ("", None),
+            ("a name beside an id", texts(&["mit"]), texts(&["MIT License"]), &[Some("mit")]),
+            ("other", texts(&["other"]), none(), &[Some("other")]),
         ];
-        for (text, id) in cases {
-            assert_eq!(Licence::of_text(text, "layer").id.as_deref(), id, "{text}");
+        let allowed: Allowed = "apache-2.0,mit".parse().unwrap();
+        for (name, license, of_name, want) in cases {
+            let found = stated(&files, license.clone(), of_name.clone());
+            let ids: Vec<Option<&str>> = found.iter().map(|l| l.id.as_deref()).collect();
+            assert_eq!(ids, *want, "{name}");
+            let listed = |id: &Option<&str>| matches!(id, Some("mit" | "apache-2.0"));
+            let want = !want.is_empty() && want.iter().all(listed);
+            assert_eq!(allowed.licences(&found), want, "{name}");
         }
     }
 

@@ -17,7 +17,7 @@ use recinto_receipt::{Digest, sha256};
 use self::manifest::{Child, Layer, Manifest};
 pub(crate) use self::name::Name;
 use crate::{
-    error::{Error, Kind, shown},
+    error::{Error, Kind, Shut, reason, shown},
     files::{Card, Files, Form, Note, Store},
     layers::{self, Layers, plain},
     look::{Look, Odd},
@@ -29,6 +29,8 @@ const MANIFESTS: [&str; 2] = ["manifests-v2", "manifests"];
 /// Largest manifest, and largest layer of text.
 const MAX_MANIFEST: u64 = 8 << 20;
 const MAX_TEXT: u64 = 1 << 20;
+/// Most other letter cases of a folder's name that are looked into.
+const MAX_CASES: usize = 16;
 /// Most licences and other texts of one model that are read.
 const MAX_TEXTS: usize = 64;
 /// Kinds of layers that are carried out.
@@ -47,27 +49,64 @@ pub(crate) struct Held {
 }
 
 /// The manifest of `name` in the store at `root`, if it has one.
-pub(crate) fn locate(name: &Name, root: &Path) -> Option<Held> {
-    MANIFESTS.iter().find_map(|folder| {
-        let path = find(&root.join(folder), &name.parts())?;
+///
+/// # Errors
+///
+/// The folder on the way to it that cannot be looked at: what it hides goes before what else has
+/// the name.
+pub(crate) fn locate(name: &Name, root: &Path) -> Result<Option<Held>, Shut> {
+    for folder in MANIFESTS {
         // A link into nowhere in the newer folder leaves the name to the older one.
-        if *folder != MANIFESTS[1] && is_gone(&path) {
-            return None;
+        let counts = |path: &Path| folder == MANIFESTS[1] || !is_gone(path);
+        if let Some(path) = find(&root.join(folder), &name.parts(), &counts)? {
+            return Ok(Some(Held { root: root.to_owned(), name: name.clone(), path }));
         }
-        Some(Held { root: root.to_owned(), name: name.clone(), path })
-    })
+    }
+    Ok(None)
 }
 
-/// `parts` below `folder`, as they are written or in other letter case.
-fn find(folder: &Path, parts: &[&str]) -> Option<PathBuf> {
-    let Some((first, rest)) = parts.split_first() else { return Some(folder.to_owned()) };
+/// `parts` below `folder`, as they are written or else in any other letter case: one that
+/// `counts`.
+fn find(
+    folder: &Path,
+    parts: &[&str],
+    counts: &dyn Fn(&Path) -> bool,
+) -> Result<Option<PathBuf>, Shut> {
+    let shut = |path: &Path, error: &io::Error| Shut { path: path.into(), why: reason(error) };
+    let Some((first, rest)) = parts.split_first() else {
+        return Ok(counts(folder).then(|| folder.to_owned()));
+    };
     let exact = folder.join(first);
-    if exact.symlink_metadata().is_ok() {
-        return find(&exact, rest);
+    match exact.symlink_metadata() {
+        Ok(_) => {
+            if let Some(found) = find(&exact, rest, counts)? {
+                return Ok(Some(found));
+            }
+        }
+        Err(error) if read::is_absent(&error) => {}
+        Err(error) => return Err(shut(folder, &error)),
     }
-    let entries = read::entries(folder).ok()?;
-    let other = entries.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(first));
-    find(&other?.1, rest)
+    let entries = match read::entries(folder) {
+        Ok(entries) => entries,
+        Err(error) if read::is_absent(&error) => return Ok(None),
+        Err(error) => return Err(shut(folder, &error)),
+    };
+    let other = |name: &str| name != *first && name.eq_ignore_ascii_case(first);
+    for (_, path) in entries.iter().filter(|(name, _)| other(name)).take(MAX_CASES) {
+        if let Some(found) = find(path, rest, counts)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Which of several stores' manifests of one name differ from the first; those that cannot be read
+/// are nobody's doubt.
+pub(crate) fn others(held: &[Held]) -> Vec<&Held> {
+    let digest = |held: &Held| read::bounded(&held.path, MAX_MANIFEST).ok().map(|b| sha256(&b));
+    let Some((first, rest)) = held.split_first() else { return Vec::new() };
+    let Some(own) = digest(first) else { return Vec::new() };
+    rest.iter().filter(|held| digest(held).is_some_and(|digest| digest != own)).collect()
 }
 
 /// Every name in the store at `root`, sorted; those that other programs made for their own use
@@ -199,6 +238,7 @@ impl Blobs<'_> {
             form: Form::Gguf,
             weights: Vec::new(),
             claimed: Vec::new(),
+            beside: vec![path.to_owned()],
             layers: texts,
             card: Card::default(),
             notes,

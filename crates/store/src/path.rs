@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Roots, checkpoint,
+    Roots, card, checkpoint,
     error::{Error, Kind, reason, shown, some_of},
     files::{Card, Files, Form, Store},
     layers::Layers,
@@ -14,6 +14,8 @@ use crate::{
     shards::{MAX_PARTS, Part},
 };
 
+/// Most links, one to another, that are followed to a model card.
+const MAX_LINKS: usize = 8;
 /// Names that are listed in a hint.
 const SHOWN: usize = 8;
 
@@ -22,6 +24,10 @@ pub(crate) fn files(text: &str, roots: &Roots) -> Result<Files, Error> {
     let path = expand(text, roots.home.as_deref())?;
     let path = tidy(&roots.here.join(path));
     let (form, weights) = weights(&path)?;
+    let beside = match form {
+        Form::Checkpoint => checkpoint::beside(&path),
+        Form::Gguf => Vec::new(),
+    };
     Ok(Files {
         store: Store::Path,
         name: format!("path:{}", path.display()),
@@ -29,9 +35,53 @@ pub(crate) fn files(text: &str, roots: &Roots) -> Result<Files, Error> {
         form,
         claimed: vec![None; weights.len()],
         weights,
+        beside,
         layers: Layers::default(),
-        card: Card::default(),
+        card: card(&path, form),
         notes: Vec::new(),
+    })
+}
+
+/// Whether nothing is where `text` leads, not even a link.
+pub(crate) fn is_gone(text: &str, roots: &Roots) -> bool {
+    let path = expand(text, roots.home.as_deref()).map(|path| tidy(&roots.here.join(path)));
+    path.is_ok_and(|path| path.symlink_metadata().is_err_and(|error| read::is_absent(&error)))
+}
+
+/// The model card in the folder of a model, or of what the path is a link to. Of a file in the
+/// Hugging Face cache it is that of its snapshot, however deep the file is in it.
+fn card(path: &Path, form: Form) -> Card {
+    let mut path = path.to_owned();
+    for _ in 0..=MAX_LINKS {
+        let folder = match form {
+            Form::Checkpoint => Some(path.as_path()),
+            Form::Gguf => path.parent(),
+        };
+        let Some(folder) = folder else { break };
+        let folders = [Some(folder), snapshot(folder)].into_iter().flatten();
+        if let Some(card) = folders.map(|f| f.join(card::FILE)).find_map(|file| card::at(&file)) {
+            return card;
+        }
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = folder_of(&path).join(to);
+    }
+    Card::default()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+/// The snapshot that a folder of the Hugging Face cache is in: `models--…/snapshots/<commit>`.
+fn snapshot(folder: &Path) -> Option<&Path> {
+    let named = |path: &Path, fits: &dyn Fn(&str) -> bool| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(fits)
+    };
+    folder.ancestors().find(|at| {
+        at.parent().is_some_and(|above| {
+            named(above, &|name| name == "snapshots")
+                && named(folder_of(above), &|name| name.starts_with("models--"))
+        })
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -10,6 +10,12 @@ use crate::error::{Error, Kind, shown};
 
 /// Most entries of one folder that are looked at.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
+
+/// Whether an error says that nothing is there, rather than that it cannot be looked at.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
+}
 
 /// The bytes of a regular file of at most `most` bytes.
 pub(crate) fn bounded(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
@@ -53,7 +59,7 @@ pub(crate) struct Folder {
 }
 
 /// What is in a folder, sorted by name.
-pub(crate) fn folder(path: &Path) -> std::io::Result<Folder> {
+pub(crate) fn folder(path: &Path) -> io::Result<Folder> {
     let mut found = Folder::default();
     let mut left = fs::read_dir(path)?;
     for entry in left.by_ref().take(MAX_ENTRIES) {
@@ -71,6 +77,6 @@ pub(crate) fn folder(path: &Path) -> std::io::Result<Folder> {
 }
 
 /// The entries of a folder, sorted by name; names that are not plain text are left out.
-pub(crate) fn entries(path: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
+pub(crate) fn entries(path: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(folder(path)?.entries)
 }

@@ -16,8 +16,10 @@ use crate::{
 
 /// Folders below a snapshot that are looked into.
 const MAX_DEPTH: usize = 8;
-/// Files that are GGUF and no language model: projectors for images, tables for quantizing.
-const OTHERS: [&str; 2] = ["mmproj", "imatrix"];
+/// A word in the names of projectors for images: GGUF, and no language model.
+const PROJECTOR: &str = "mmproj";
+/// A word in the names of tables for quantizing; models that were made with one have it too.
+const TABLE: &str = "imatrix";
 
 /// One file of a snapshot.
 #[derive(Clone, Debug)]
@@ -52,15 +54,57 @@ impl Candidate {
         (!faults.is_empty()).then(|| crate::error::some_of(&faults, 4))
     }
 
-    /// Whether `pick` names its file, one of its parts, or its quantization.
-    pub fn answers_to(&self, pick: &str) -> (bool, bool) {
-        let same = |file: &str| {
-            let last = file.rsplit('/').next().unwrap_or(file);
-            [file, last].iter().any(|f| *f == pick || f.strip_suffix(".gguf") == Some(pick))
-        };
-        let named = same(&self.file) || self.parts.iter().any(|part| same(&part.file));
-        (named, self.label.as_deref().is_some_and(|label| quant::is(label, pick)))
+    /// How `pick` names it, if it does.
+    fn answers_to(&self, pick: &str) -> Option<By> {
+        let parts = self.parts.iter().map(|part| part.file.as_str());
+        let files = || parts.clone().chain([self.file.as_str()]);
+        let last = |file: &str| file.rsplit('/').next() == Some(pick);
+        let bare = |file: &str| file.strip_suffix(".gguf").map(str::to_owned);
+        let label = self.label.as_deref();
+        let ways = [
+            (By::Path, parts.clone().any(|file| file == pick)),
+            (By::BarePath, files().any(|file| file == pick || bare(file).as_deref() == Some(pick))),
+            (By::Name, parts.clone().any(last)),
+            (By::BareName, files().any(|file| last(file) || bare(file).is_some_and(|f| last(&f)))),
+            (By::Label, label.is_some_and(|label| label.eq_ignore_ascii_case(pick))),
+            (By::PartOfLabel, label.is_some_and(|label| quant::is(label, pick))),
+        ];
+        ways.into_iter().find(|(_, fits)| *fits).map(|(by, _)| by)
     }
+
+    /// Its path for a whole name: that of its first part where another of `all` has its own.
+    pub fn path<'a>(&'a self, all: &[Candidate]) -> &'a str {
+        let taken = |c: &Candidate| c.parts.iter().any(|part| part.file == self.file);
+        match self.parts.first() {
+            Some(first) if self.parts.len() > 1 && all.iter().any(taken) => &first.file,
+            _ => &self.file,
+        }
+    }
+}
+
+/// What a name chooses a model by; the first that any model answers to counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// The path of its file, or of one of its parts, below the snapshot.
+    Path,
+    /// The same without the ending, or without the numbers of parts.
+    BarePath,
+    /// The file's name alone.
+    Name,
+    /// The same without the ending, or without the numbers of parts.
+    BareName,
+    /// Its whole quantization.
+    Label,
+    /// Its quantization without the mark of dynamic ones.
+    PartOfLabel,
+}
+
+/// Those of `all` that `pick` means.
+pub(crate) fn meant<'a>(all: &'a [Candidate], pick: &str) -> Vec<&'a Candidate> {
+    let fit: Vec<(By, &Candidate)> =
+        all.iter().filter_map(|one| Some((one.answers_to(pick)?, one))).collect();
+    let best = fit.iter().map(|row| row.0).min();
+    fit.into_iter().filter(|row| Some(row.0) == best).map(|row| row.1).collect()
 }
 
 /// Every file of a snapshot, sorted, and the folders below it that cannot be read, each with why.
@@ -139,13 +183,14 @@ fn claim(path: &Path) -> Option<Digest> {
     (name.len() == 64).then(|| name.parse().ok()).flatten()
 }
 
-/// The models among `entries`: parts of one together, with those that are missing.
-pub(crate) fn candidates(entries: &[Entry]) -> Vec<Candidate> {
+/// The models among `entries`: parts of one together, with those that are missing. `pick` may be
+/// the name of a file that does not look like a model.
+pub(crate) fn candidates(entries: &[Entry], pick: Option<&str>) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     let by_file: HashMap<&str, &Entry> =
         entries.iter().map(|entry| (entry.file.as_str(), entry)).collect();
     let mut taken: HashSet<&str> = HashSet::new();
-    for entry in entries.iter().filter(|entry| is_model(&entry.file)) {
+    for entry in entries.iter().filter(|entry| is_model(&entry.file, pick)) {
         let (folder, name) = entry.file.rsplit_once('/').unwrap_or(("", &entry.file));
         let below = |name: &str| match folder {
             "" => name.to_owned(),
@@ -184,8 +229,11 @@ pub(crate) fn candidates(entries: &[Entry]) -> Vec<Candidate> {
     found
 }
 
-fn is_model(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file).to_ascii_lowercase();
-    let other = |word: &str| OTHERS.contains(&word);
-    name.ends_with(".gguf") && !name.split(['-', '.', '_']).any(other)
+fn is_model(file: &str, pick: Option<&str>) -> bool {
+    let last = file.rsplit('/').next().unwrap_or(file);
+    let name = last.to_ascii_lowercase();
+    let has = |wanted: &str| name.split(['-', '.', '_']).any(|word| word == wanted);
+    let asked = || pick.is_some_and(|pick| pick == file || pick == last);
+    let table = || has(TABLE) && quant::label(last).is_none() && !asked();
+    name.ends_with(".gguf") && !has(PROJECTOR) && !table()
 }

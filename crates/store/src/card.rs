@@ -1,11 +1,15 @@
-//! What a repository's model card says of the licence: `license`, `license_name` and `license_link`
+//! What the model card beside a model says of its licence: `license`, `license_name` and `license_link`
 //! of the front matter between the first two `---`.
 //!
 //! Source: the hub's documentation of model cards. The front matter is YAML; what is read of it
 //! here are values at its top: plain, quoted, listed, folded, commented. Anything else is no value.
 
-use super::snapshot::Entry;
+use std::path::Path;
+
 use crate::{files::Card, read};
+
+/// The name of a card.
+pub(crate) const FILE: &str = "README.md";
 
 /// Bytes of a card that are read, and lines of its front matter.
 const MAX_CARD: u64 = 1 << 20;
@@ -15,13 +19,10 @@ const MAX_VALUES: usize = 16;
 const MAX_VALUE: usize = 100;
 const MAX_LINK: usize = 500;
 
-/// What `README.md` says; nothing where there is none.
-pub(super) fn card(entries: &[Entry]) -> Card {
-    let text = || {
-        let card = entries.iter().find(|entry| entry.file == "README.md")?;
-        read::bounded(card.place.as_ref().ok()?, MAX_CARD).ok()
-    };
-    text().map_or_else(Card::default, |bytes| said(&String::from_utf8_lossy(&bytes)))
+/// What the card at `path` says; `None` where there is none that can be read.
+pub(crate) fn at(path: &Path) -> Option<Card> {
+    let bytes = read::bounded(path, MAX_CARD).ok()?;
+    Some(said(&String::from_utf8_lossy(&bytes)))
 }
 
 /// `license`, and `license_name` where that says `other` or nothing.
