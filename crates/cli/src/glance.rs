@@ -1,8 +1,11 @@
 //! What the headers of a model's file tell, and whether this engine runs it. Nothing is computed.
 
-use std::{io::Read, path::Path};
+use std::{cell::RefCell, collections::BTreeMap, io::Read, path::Path};
 
-use recinto_arch::{Archs, Options, OutputKind, compile};
+use recinto_arch::{Archs, Kind as ArchKind, Options, OutputKind, Program, compile};
+use recinto_chat::Template;
+use recinto_engine::Digest;
+use recinto_receipt::Hasher;
 use recinto_store::{
     Files,
     licence::{self, Licence},
@@ -60,6 +63,8 @@ pub struct Glance {
     /// Positions it was trained on.
     pub context: Option<u64>,
     pub licences: Vec<Licence>,
+    /// The command that it is for, where this engine runs it.
+    pub command: Option<&'static str>,
     /// Why this engine does not run it, if it does not.
     pub lack: Option<Lack>,
 }
@@ -67,11 +72,33 @@ pub struct Glance {
 /// Why this engine does not run a model.
 #[derive(Debug, Serialize)]
 pub struct Lack {
-    /// `architecture`, `type`, `tokenizer`, `licence`; `file` for one that cannot be used at all.
+    /// `architecture`, `type`, `tokenizer`, `template`, `licence`; `file` for one that cannot be used at all.
     pub what: &'static str,
     pub why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Whether there is no arch file for it: one could be written.
+    #[serde(skip)]
+    pub unserved: bool,
+}
+
+/// What was found out about vocabularies, by the digest of their entries: building one takes longer
+/// than the rest of a glance, and many models share theirs.
+#[derive(Default)]
+pub struct Vocabularies(RefCell<BTreeMap<Digest, Option<String>>>);
+
+impl Vocabularies {
+    /// What is wrong with the vocabulary of `file`, if anything is.
+    fn fault(&self, file: &File) -> Option<String> {
+        let counts = |key: &str| {
+            let template = key.starts_with("tokenizer.chat_template");
+            key.starts_with("tokenizer.") && !template || key == "general.architecture"
+        };
+        let mut hasher = Hasher::new();
+        file.metadata().stored(counts).for_each(|entry| hasher.update(entry));
+        let found = || Tokenizer::from_metadata(file.metadata()).err().map(|e| e.to_string());
+        self.0.borrow_mut().entry(hasher.finish()).or_insert_with(found).clone()
+    }
 }
 
 /// A licence, for programs.
@@ -96,13 +123,14 @@ impl Lack {
             Some((why, hint)) => (why, Some(hint.to_owned())),
             None => (text, None),
         };
-        Lack { what, why: why.lines().next().unwrap_or_default().to_owned(), hint }
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        Lack { what, why, hint, unserved: false }
     }
 }
 
 impl Glance {
     /// What the headers of `files` tell, for the architectures at hand.
-    pub fn of(files: &Files, archs: &Archs) -> Glance {
+    pub fn of(files: &Files, archs: &Archs, known: &Vocabularies) -> Glance {
         let paths = match recinto_provider::model_files(files) {
             Ok(paths) => paths,
             Err(error) => {
@@ -114,8 +142,11 @@ impl Glance {
         match File::open_all(paths) {
             Ok(file) => {
                 let quantization = quantization(&file);
-                let lack = lack(&file, archs);
-                Glance { quantization, lack, ..Glance::told(files, Some(&file)) }
+                let (command, lack) = match runs(files, &file, archs, known) {
+                    Ok(command) => (Some(command), None),
+                    Err(lack) => (None, Some(lack)),
+                };
+                Glance { quantization, command, lack, ..Glance::told(files, Some(&file)) }
             }
             Err(error) => {
                 let what = if error.kind() == Kind::Unsupported { "type" } else { "file" };
@@ -137,22 +168,58 @@ impl Glance {
             .as_ref()
             .and_then(|name| file.metadata().u64(&format!("{name}.context_length")).ok().flatten());
         let quantization = file_type(file.metadata());
-        Glance { architecture, quantization, context, licences, lack: None }
+        Glance { architecture, quantization, context, licences, ..Glance::default() }
     }
 }
 
-/// Why this engine does not answer from the file, as far as its header tells.
-fn lack(file: &File, archs: &Archs) -> Option<Lack> {
+/// The command that the model is for; or why there is none, as far as its header tells.
+fn runs(
+    files: &Files,
+    file: &File,
+    archs: &Archs,
+    known: &Vocabularies,
+) -> Result<&'static str, Lack> {
     let program = archs.find(file).and_then(|arch| compile(arch, file, &Options::default()));
-    match program {
-        Err(error) => return Some(Lack::new("architecture", &error.to_string())),
-        Ok(program) if program.output.kind != OutputKind::Logits => {
-            return Some(Lack::new("architecture", "it gives no logits to answer with"));
-        }
-        Ok(_) => {}
+    let program = program.map_err(|error| Lack {
+        unserved: error.kind() == ArchKind::NoMatch,
+        ..Lack::new("architecture", &error.to_string())
+    })?;
+    let command = command(&program)
+        .ok_or_else(|| Lack::new("architecture", "it gives no logits to answer with"))?;
+    if let Some(fault) = known.fault(file) {
+        return Err(Lack::new("tokenizer", &fault));
     }
-    let error = Tokenizer::check(file.metadata()).err()?;
-    Some(Lack::new("tokenizer", &error.to_string()))
+    if !program.whole
+        && let Some(fault) = template(files, file)
+    {
+        let hint = Some("`--completion` goes without a template".to_owned());
+        let lack = Lack::new("template", &format!("its chat template: {fault}"));
+        return Err(Lack { hint: lack.hint.or(hint), ..lack });
+    }
+    Ok(command)
+}
+
+/// What a program is for: it writes, it reads for a judge, it makes vectors.
+fn command(program: &Program) -> Option<&'static str> {
+    match (program.whole, program.output.kind) {
+        (false, OutputKind::Logits) => Some("ask"),
+        (true, _) if program.name == "laya" => Some("judge"),
+        (true, _) => Some("embed"),
+        (false, _) => None,
+    }
+}
+
+/// Why nothing can be asked through the template in use, if that is so: the store's where it can be
+/// carried out, else the file's.
+fn template(files: &Files, file: &File) -> Option<String> {
+    let stored = files.layers.template.as_ref();
+    if stored.is_some_and(|text| Template::from_go(text).is_ok()) {
+        return None;
+    }
+    match file.metadata().str("tokenizer.chat_template") {
+        Ok(text) => Template::new(text?, "", "").err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn file_type(metadata: Metadata<'_>) -> Option<String> {

@@ -28,6 +28,7 @@ mod task;
 mod text;
 mod trace;
 mod usage;
+mod width;
 mod write;
 
 use std::{

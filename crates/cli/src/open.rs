@@ -9,7 +9,9 @@ use std::{
 use clap::Args;
 use recinto_arch::Archs;
 use recinto_backends::Laya;
-use recinto_engine::{Encoder, Facts, OpenOptions, Reply as EngineReply, SessionOptions, Stop};
+use recinto_engine::{
+    Encoder, Facts, Model, OpenOptions, Reply as EngineReply, SessionOptions, Stop,
+};
 use recinto_provider::{
     Choice, Local, Name, Opened, Provider, Reply, Settings, Task, digest_cache,
 };
@@ -112,6 +114,13 @@ impl ModelArgs {
             other => Err(Failure::usage(format!("provider `{other}` opens no file"))
                 .hint("this command looks into a model: give --provider local")),
         }
+    }
+
+    /// Opens the model of `settings`, of whatever kind, to ask what it is: no text is made.
+    pub fn open_any(&self, settings: &Settings) -> Result<Opened<Model>, Failure> {
+        let open = |paths: &[PathBuf], options: &OpenOptions| Model::open_any(paths, options);
+        let options = self.options(SessionOptions::default());
+        Ok(recinto_provider::open_as(settings, options, open, |model| model)?)
     }
 
     /// Opens the model of `settings` as an encoder.
@@ -331,7 +340,6 @@ pub fn introduce(screen: &Screen, local: &Local, facts: &Facts) {
         facts.level,
         facts.load_ms
     ));
-    remarks(screen, local.model().tokenizer());
     let model = local.model();
     model.program().notes.iter().for_each(|note| screen.detail(&format!("architecture: {note}")));
     remarks(screen, model.tokenizer());

@@ -13,7 +13,7 @@ use std::{
 use recinto_engine::{Piece, Sink};
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, width::is_format};
 
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
@@ -194,19 +194,28 @@ pub fn visible(c: char) -> char {
     }
 }
 
-/// The text on one line: what ends a line, or turns or moves what follows, as an escape.
+/// Whether the character ends a line, or is not seen and turns, moves or joins others.
+fn hides(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_format(c)
+}
+
+/// The text on one line: what ends a line, and what is not seen, as an escape. A joiner between
+/// letters stays, as some scripts cannot be written without it (not between ASCII letters: two names
+/// would look the same).
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    let hides =
-        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(hides) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match hides(c) {
+    let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphabetic() && !c.is_ascii());
+    let (mut before, mut rest) = (None, text.chars());
+    while let Some(c) = rest.next() {
+        let joins = matches!(c, '\u{200c}' | '\u{200d}');
+        match hides(c) && !(joins && letter(before) && letter(rest.clone().next())) {
             true => out.extend(c.escape_default()),
             false => out.push(c),
         }
+        before = Some(c);
     }
     Cow::Owned(out)
 }
@@ -227,7 +236,11 @@ pub fn fail(failure: &Failure) {
         if !ours && !line.is_empty() {
             shown.push_str("  ");
         }
-        shown.extend(line.chars().map(visible));
+        let line: String = line.chars().map(visible).collect();
+        // Nothing is left in it that moves the terminal, and nothing may hide.
+        let mut parts = line.split('\t');
+        shown.push_str(&escaped(parts.next().unwrap_or_default()));
+        parts.for_each(|part| shown.extend(["\t", &*escaped(part)]));
     }
     // Nobody may be reading; there is no one left to tell.
     let _ = writeln!(io::stderr(), "error: {shown}");
@@ -274,6 +287,11 @@ mod tests {
             ("año «1»", "año «1»"),
             ("a\nerror: b\r\t\u{1b}[2J", "a\\nerror: b\\r\\t\\u{1b}[2J"),
             ("x\u{202e}y\u{2028}", "x\\u{202e}y\\u{2028}"),
+            ("a\u{200e}\u{200f}\u{61c}\u{200b}", "a\\u{200e}\\u{200f}\\u{61c}\\u{200b}"),
+            ("qwen\u{200d}3 \u{feff}\u{ad}", "qwen\\u{200d}3 \\u{feff}\\u{ad}"),
+            ("tag \u{e0041}", "tag \\u{e0041}"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("ab\u{200c}cd ñ\u{200d}", "ab\\u{200c}cd ñ\\u{200d}"),
         ];
         for (text, want) in cases {
             assert_eq!(escaped(text), want);

@@ -65,7 +65,9 @@ const EMPTY: &str = "{\n  \"recinto_lock\": 1,\n  \"strict\": true,\n  \"models\
 fn faults_have_hints_and_a_code() {
     let shell = Shell::new();
     type Pairs<'a> = &'a [(&'a str, &'a str)];
-    let cases: [(&str, Pairs<'_>, &[&str], &str, &str); 11] = [
+    let cases: [(&str, Pairs<'_>, &[&str], &str, &str); 13] = [
+        ("no store there", &[("OLLAMA_MODELS", ".")], &[], "Ollama", "OLLAMA_MODELS"),
+        ("no cache there", &[("HF_HUB_CACHE", ".")], &[], "Hugging Face", "HF_HUB_CACHE"),
         ("a store that is gone", &[("OLLAMA_MODELS", "/nothing/there")], &[], "Ollama", "OLLAMA_"),
         ("the hub", &[("HF_HUB_CACHE", "/nothing")], &[], "Hugging Face", "HF_HUB_CACHE"),
         ("no model", &[], &["-m", "./no.gguf"], "model", "in that folder"),
@@ -103,7 +105,8 @@ fn faults_have_hints_and_a_code() {
 #[test]
 fn stores_and_cache_of_a_home() {
     let shell = Shell::new();
-    for folder in [".ollama/models", ".cache/huggingface/hub", ".cache/recinto"] {
+    let hub = ".cache/huggingface/hub/models--o--n/snapshots";
+    for folder in [".ollama/models/manifests", ".ollama/models/blobs", hub, ".cache/recinto"] {
         fs::create_dir_all(shell.path().join(folder)).unwrap();
     }
     let cache = shell.path().join(".cache/recinto");

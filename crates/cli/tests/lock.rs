@@ -458,3 +458,170 @@ fn a_file_that_changes_under_way_ends_with_an_error() {
         }
     }
 }
+
+/// Copies the folder `from` of the golden files, with what is in it.
+fn copy(from: &str, to: &Path) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(from);
+    let mut folders = vec![(from, to.to_owned())];
+    while let Some((from, to)) = folders.pop() {
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(&from).unwrap() {
+            let path = entry.unwrap().path();
+            let target = to.join(path.file_name().unwrap());
+            match path.is_dir() {
+                true => folders.push((path, target)),
+                false => fs::write(target, fs::read(path).unwrap()).unwrap(),
+            }
+        }
+    }
+}
+
+/// Makes a change of one byte that leaves the file readable: white space, or a weight's last bit.
+fn touch(path: &Path) {
+    match path.extension().is_some_and(|end| end == "json") {
+        true => {
+            let mut bytes = fs::read(path).unwrap();
+            let last = bytes.iter().rposition(|byte| *byte == b'}').unwrap();
+            bytes.insert(last, b' ');
+            fs::write(path, bytes).unwrap();
+        }
+        false => flip(path),
+    }
+}
+
+#[test]
+fn encoders_and_judges_are_locked() {
+    let shell = Shell::new();
+    copy("embed/tiny-bert", &shell.path().join("bert"));
+    copy("laya/ckpt", &shell.path().join("laya"));
+    let text = shell.write("texto", "Está roto");
+    let text = text.to_str().unwrap();
+    let embed = ["embed", "-m", "./bert", "¿Dónde está?"];
+    let laya = ["--judge-provider", "laya", "--judge-model", "./laya"];
+    let judge = [&["judge"][..], &laya, &["--whether", "¿Es urgente?", "-f", text]].concat();
+    let runs: [(&str, &[&str], &[&str]); 2] = [
+        ("./bert", &embed, &["model.safetensors", "tokenizer.json", "config.json", "modules.json"]),
+        ("./laya", &judge, &["model.safetensors", "rl_agent_config.json", "encoder/config.json"]),
+    ];
+    for (name, command, files) in runs {
+        let before = shell.run(command);
+        lock(&shell, &[name, "--strict"]);
+        let written = fs::read_to_string(shell.path().join("recinto.lock")).unwrap();
+        for file in files {
+            let last = Path::new(file).file_name().unwrap().to_str().unwrap();
+            assert!(written.contains(&format!("\"file\": \"{last}\"")), "{name}: {file}");
+        }
+        let ran = shell.run(command);
+        assert_eq!(ran.code, before.code, "{name}: {}", ran.err);
+        assert_eq!(ran.out(), before.out(), "{name}: the same under the lock");
+        assert_eq!(shell.run(&["lock", "--check"]).code, Some(0), "{name}");
+        for file in files {
+            let path = shell.path().join(name).join(file);
+            let (good, sound) = (digest(&path), fs::read(&path).unwrap());
+            touch(&path);
+            let bad = digest(&path);
+            let ran = shell.run(command);
+            assert_eq!((ran.code, ran.out()), (Some(4), ""), "{name}: {file}: {}", ran.err);
+            let both = format!("sha256:{bad}, and the lock file says sha256:{good}");
+            assert!(ran.err.contains(&both), "{name}: {file}: {}", ran.err);
+            let ran = shell.run(&["lock", "--check", name]);
+            assert_eq!(ran.code, Some(1), "{name}: {file}: {}", ran.err);
+            let shown = ran.out();
+            assert!(shown.contains(&bad) && shown.contains(&good), "{name}: {file}: {shown}");
+            fs::write(&path, sound).unwrap();
+        }
+        assert_eq!(shell.run(command).code, before.code, "{name}");
+    }
+    let json = shell.run(&["lock", "--check", "--json"]).json();
+    assert_eq!((&json["ok"], json["models"].as_array().unwrap().len()), (&true.into(), 2));
+}
+
+/// Relative names in a lock begin at its folder, wherever a command runs.
+#[test]
+fn a_lock_in_another_folder_holds() {
+    let Some(shell) = with("a_lock_in_another_folder_holds", "qwen2-plain") else { return };
+    let other = shell::tiny("a_lock_in_another_folder_holds", "llama-plain").unwrap();
+    let at = |name: &str| shell.path().join(name);
+    fs::create_dir_all(at("sub/más hondo")).unwrap();
+    fs::create_dir(at("junto")).unwrap();
+    std::os::unix::fs::symlink("sub/más hondo", at("atajo")).unwrap();
+    std::os::unix::fs::symlink("../sub", at("junto/enlace")).unwrap();
+    fs::copy(&other, at("sub/n.gguf")).unwrap();
+    fs::copy(&other, at("sub/más hondo/h.gguf")).unwrap();
+    // The same name means another file there.
+    fs::copy(&other, at("sub/modelo.gguf")).unwrap();
+    lock(&shell, &["./modelo.gguf", "--strict"]);
+    let within = |folder: &str, args: &[&str]| {
+        let mut command = shell.command(args);
+        command.current_dir(at(folder)).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell::finish(command.spawn().unwrap())
+    };
+    // Folder, lock, name as it is typed there, name in the lock.
+    let cases = [
+        ("sub", "../recinto.lock", "./n.gguf", "./sub/n.gguf"),
+        ("sub", "../recinto.lock", "n.gguf", "./sub/n.gguf"),
+        ("sub", "../recinto.lock", "path:n.gguf", "path:./sub/n.gguf"),
+        ("junto", "../recinto.lock", "../sub/n.gguf", "./sub/n.gguf"),
+        ("junto", "../recinto.lock", "enlace/../sub/n.gguf", "./sub/n.gguf"),
+        ("junto/enlace", "../recinto.lock", "./n.gguf", "./sub/n.gguf"),
+        ("atajo", "../../recinto.lock", "h.gguf", "./sub/más hondo/h.gguf"),
+        (".", "junto/enlace/recinto.lock", "./modelo.gguf", "../modelo.gguf"),
+        (".", "sub/recinto.lock", "./sub/n.gguf", "./n.gguf"),
+        (".", "recinto.lock", "junto/../sub/n.gguf", "junto/../sub/n.gguf"),
+    ];
+    for (folder, file, typed, want) in cases {
+        let case = format!("{typed} in {folder}");
+        let ran = within(folder, &["lock", "--lock", file, typed, "--strict", "--json"]);
+        assert_eq!(ran.code, Some(0), "{case}: {}", ran.err);
+        let names: Vec<String> =
+            ran.json()["models"].as_object().unwrap().keys().cloned().collect();
+        assert!(names.iter().any(|name| name == want), "{case}: {names:?}");
+        let whole = at(folder).join(typed.trim_start_matches("path:"));
+        for folder in [folder, "junto", "sub"] {
+            let lock = at(cases.iter().find(|row| row.1 == file).unwrap().0).join(file);
+            let lock = lock.to_str().unwrap();
+            let ran = within(folder, &["lock", "--check", "--lock", lock]);
+            assert_eq!(ran.code, Some(0), "{case}: check from {folder}: {}", ran.out());
+            let model = whole.to_str().unwrap();
+            let args = ["ask", "--lock", lock, "-m", model, "--max-tokens", "1", "hola"];
+            let ran = within(folder, &args);
+            assert_eq!(ran.code, Some(0), "{case}: ask from {folder}: {}", ran.err);
+        }
+        let args = ["ask", "--lock", file, "-m", typed, "--max-tokens", "1", "hola"];
+        let ran = within(folder, &args);
+        assert_eq!(ran.code, Some(0), "{case}: {}", ran.err);
+    }
+    // The bytes count, by whichever name.
+    let args = ["ask", "--lock", "../recinto.lock", "--max-tokens", "1", "hola", "-m"];
+    let ran = within("sub", &[&args[..], &["modelo.gguf"]].concat());
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("modelo.gguf is not in "), "{}", ran.err);
+    flip(&at("sub/n.gguf"));
+    for name in ["n.gguf", "./n.gguf", at("sub/n.gguf").to_str().unwrap(), "../sub/n.gguf"] {
+        let ran = within("sub", &[&args[..], &[name]].concat());
+        assert_eq!((ran.code, ran.out()), (Some(4), ""), "{name}: {}", ran.err);
+        assert!(ran.err.contains("and the lock file says"), "{name}: {}", ran.err);
+    }
+    assert_eq!(within("sub", &["lock", "--check", "--lock", "../recinto.lock"]).code, Some(1));
+    let ran = within("sub", &["lock", "--lock", "../recinto.lock", "--remove", "./n.gguf"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(!ran.out().contains("  ./sub/n.gguf"), "{}", ran.out());
+}
+
+#[test]
+fn a_damaged_lock_in_the_way_of_a_new_one() {
+    let Some(shell) = with("a_damaged_lock_in_the_way_of_a_new_one", "qwen2-plain") else { return };
+    let cases = [("cut", "{"), ("nothing", ""), ("newer", "{\"recinto_lock\": 9}\n")];
+    for (name, text) in cases {
+        shell.write("recinto.lock", text);
+        chmod(&shell.path().join("recinto.lock"), 0o644);
+        for args in [&["lock", "./modelo.gguf"][..], &["lock", "--check"]] {
+            let ran = shell.run(args);
+            assert_eq!(ran.code, Some(2), "{name}: {}", ran.err);
+            assert!(!ran.err.contains("--no-lock"), "{name}: {}", ran.err);
+            assert!(ran.err.contains("hint: move the file away"), "{name}: {}", ran.err);
+        }
+        assert!(ask(&shell, &[]).err.contains("--no-lock"), "{name}: which helps there");
+    }
+}

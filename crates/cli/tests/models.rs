@@ -210,6 +210,83 @@ fn a_home_without_models() {
     assert_eq!(ok(shell.run(&["models", "-q"])).err, "");
 }
 
+/// The model with `to` where `from` stands, which is as long.
+fn replaced(tiny: &[u8], from: &str, to: &[u8]) -> Vec<u8> {
+    let at = tiny.windows(from.len()).position(|part| part == from.as_bytes()).expect(from);
+    let mut bytes = tiny.to_vec();
+    bytes[at..at + to.len()].copy_from_slice(to);
+    bytes
+}
+
+/// `RUNS` says what a command would say.
+#[test]
+fn what_runs_is_what_commands_run() {
+    let Some(tiny) = tiny("what_runs_is_what_commands_run") else { return };
+    let shell = Shell::new();
+    let models = shell.path().join("modelos");
+    let shell = shell.env("OLLAMA_MODELS", models.to_str().unwrap());
+    let store = Ollama(models);
+    let model = |name: &str, layers: &[(&str, &[u8])]| {
+        store.model(&place(&format!("{name}/latest")), layers);
+    };
+    let broken = replaced(&tiny, "endfor", b"endfrr");
+    // Type, type of the elements, their number, and the length of the first stand before it.
+    let key = b"tokenizer.ggml.merges";
+    let merges = tiny.windows(key.len()).position(|part| part == key).unwrap() + key.len() + 24;
+    let mut unknown = tiny.clone();
+    unknown[merges] = 1;
+    let missing = replaced(&tiny, "blk.0.ffn_up.weight", b"blk.0.ffn_ux.weight");
+    model("sano", &[("model", &tiny)]);
+    model("plantilla", &[("model", &broken)]);
+    model("suya", &[("model", &broken), ("template", b"{{ .Prompt }}")]);
+    model("rota", &[("model", &tiny), ("template", b"{{ .Prompt ")]);
+    model("merges", &[("model", &unknown)]);
+    model("tensor", &[("model", &missing)]);
+    let bert =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/embed/tiny-bert");
+    let mut repo = Repository::new(&shell.path().join(".cache/huggingface/hub"), "o/bert");
+    for file in ["config.json", "model.safetensors", "tokenizer.json", "modules.json"] {
+        repo = repo.file(COMMIT, file, &fs::read(bert.join(file)).unwrap());
+    }
+    drop(repo.reference("main", COMMIT));
+    let cases = [
+        ("sano:latest", "ask", "", ""),
+        ("plantilla:latest", "", "template", "its chat template: "),
+        ("suya:latest", "ask", "", ""),
+        ("rota:latest", "ask", "", ""),
+        ("merges:latest", "", "tokenizer", "merge 0 "),
+        ("tensor:latest", "", "architecture", "blk.0.ffn_up.weight"),
+        ("o/bert", "embed", "", ""),
+    ];
+    let ran = ok(shell.run(&["models", "--json"]));
+    let json = ran.json();
+    let rows = json["models"].as_array().unwrap();
+    assert_eq!(rows.len(), cases.len(), "{json}");
+    for (name, command, what, why) in cases {
+        let row = rows.iter().find(|row| row["name"] == name).expect(name);
+        assert_eq!(row["runs"], !command.is_empty(), "{name}: {row}");
+        let args = match command {
+            "embed" => vec!["embed", "-m", name, "hola"],
+            _ => vec!["ask", "-m", name, "--max-tokens", "1", "hola"],
+        };
+        let ran = shell.run(&args);
+        assert_eq!(ran.code == Some(0), row["runs"] == true, "{name}: {}", ran.err);
+        if command.is_empty() {
+            assert_eq!(row["lacks"]["what"], what, "{name}: {row}");
+            assert!(row["lacks"]["why"].as_str().unwrap().contains(why), "{name}: {row}");
+        } else {
+            assert_eq!(row["for"], command, "{name}: {row}");
+        }
+    }
+    let ran = ok(shell.run(&["models"]));
+    assert!(!ran.err.contains("arch new"), "no arch file is missing: {}", ran.err);
+    assert!(ran.out().contains("yes: for embed\n"), "{}", ran.out());
+    let args = ["ask", "-m", "plantilla", "--max-tokens", "1", "hola"];
+    let ran = shell.run(&args);
+    assert!(ran.err.contains("--completion"), "{}", ran.err);
+    ok(shell.run(&[&args[..], &["--completion"]].concat()));
+}
+
 /// How long a store of 200 models takes is printed, and asserted nowhere.
 #[test]
 fn two_hundred_models() {

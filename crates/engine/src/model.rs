@@ -138,6 +138,18 @@ impl Model {
         guarded(|| Model::build(paths, options, Reads::Along))
     }
 
+    /// The same of a model that writes or of one that reads whole texts ([`Encoder`]), for who only
+    /// asks what it is: its facts, its digests. No session can be made of an encoder.
+    ///
+    /// [`Encoder`]: crate::Encoder
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::open`].
+    pub fn open_any(paths: &[PathBuf], options: &OpenOptions) -> Result<Model, Error> {
+        guarded(|| Model::build(paths, options, Reads::Either))
+    }
+
     /// A model that reads in the way that is `wanted`.
     pub(crate) fn build(
         paths: &[PathBuf],
@@ -441,7 +453,7 @@ impl Model {
                 let description = self.0.tokenizer.describe();
                 format!("{}/{}", description.model, description.pre)
             },
-            template: self.0.template.template.is_some(),
+            template: self.template().is_some(),
             license: file.metadata().str("general.license").ok().flatten().map(str::to_owned),
             level: machine.kernels().level().name(),
             threads: machine.threads(),
@@ -466,6 +478,8 @@ pub(crate) enum Reads {
     Along,
     /// Whole texts.
     Whole,
+    /// In one of these ways.
+    Either,
 }
 
 /// The program for `file`, which must be one that reads as is wanted.
@@ -483,7 +497,8 @@ fn compiled(
     };
     let answers = program.output.kind == OutputKind::Logits && !program.whole;
     match wanted {
-        Reads::Along if !answers => refused(
+        Reads::Either if answers || program.whole => Ok(program),
+        Reads::Along | Reads::Either if !answers => refused(
             "gives no logits to answer with",
             "an encoder is for `embed`, or for `judge` with the judge provider `laya`",
         ),

@@ -104,6 +104,13 @@ impl Model {
             mode: Mode::Chat,
             notes: Vec::new(),
         };
+        if let Some(error) = self.0.template.broken.as_ref().filter(|_| !request.completion) {
+            let error = error.clone();
+            return Err(match error.what_to_do() {
+                Some(_) => error,
+                None => error.hint("`--completion` goes without a template"),
+            });
+        }
         match (self.chat_template(), request.completion) {
             (Some(template), false) => {
                 let settings = render_options(request, options)?;
@@ -120,7 +127,7 @@ impl Model {
                     return Err(fault(error));
                 }
             }
-            (template, _) => completion(request, template.is_some(), &mut prompt)?,
+            _ => completion(request, self.template().is_some(), &mut prompt)?,
         }
         prompt.notes.extend(self.unheard(options, prompt.mode));
         self.encode(&mut prompt)?;

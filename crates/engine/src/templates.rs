@@ -14,6 +14,9 @@ use crate::{
 /// The template in use.
 pub(crate) struct Chosen {
     pub template: Option<Template>,
+    /// Why the file's template cannot be carried out, where it is the one that is meant: nothing
+    /// can be asked through it, and texts can still be continued.
+    pub broken: Option<Error>,
     /// Its source text.
     pub text: Option<String>,
     pub source: TemplateSource,
@@ -36,6 +39,7 @@ impl Chosen {
                 Ok(template) => {
                     return Ok(Chosen {
                         template: Some(template),
+                        broken: None,
                         text: Some(text.clone()),
                         source: TemplateSource::Store,
                         store: Some(store.clone()),
@@ -50,17 +54,18 @@ impl Chosen {
         }
         let text = file.metadata().str("tokenizer.chat_template")?.map(str::to_owned);
         let piece = |id: Option<u32>| id.and_then(|id| tokenizer.piece(id)).unwrap_or("");
-        let template = match &text {
-            Some(text) => {
-                Some(Template::new(text, piece(tokenizer.bos()), piece(tokenizer.eos()))?)
-            }
-            None => None,
+        let read =
+            |text: &String| Template::new(text, piece(tokenizer.bos()), piece(tokenizer.eos()));
+        let (template, broken) = match text.as_ref().map(read) {
+            Some(Ok(template)) => (Some(template), None),
+            Some(Err(error)) => (None, Some(error.into())),
+            None => (None, None),
         };
-        let source = match template {
+        let source = match text {
             Some(_) => TemplateSource::File,
             None => TemplateSource::None,
         };
-        Ok(Chosen { template, text, source, store: None, refused })
+        Ok(Chosen { template, broken, text, source, store: None, refused })
     }
 
     /// An error of the template in use, for whoever must know whose it is and how to go on. `file`

@@ -7,11 +7,11 @@ mod in_force;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use recinto_engine::{Beside, Claim, Claimant, Digest, Part, Verify};
+use recinto_engine::{Beside, Claim, Claimant, Digest, Model, Part, Verify};
 use recinto_store::{Files, Layers, Store};
 use serde::{Deserialize, Serialize};
 
-pub use self::in_force::InForce;
+pub use self::in_force::{InForce, named_from, whole};
 use crate::{
     Local, Settings,
     error::{Error, Kind},
@@ -191,7 +191,17 @@ impl Entry {
     ///
     /// As [`Model::digests`](recinto_engine::Model::digests).
     pub fn of(local: &Local) -> Result<Entry, Error> {
-        let (model, digests) = (local.model(), local.model().digests()?);
+        Entry::of_model(local.model(), local.store())
+    }
+
+    /// The same of a model of any kind, encoders too, that was found in the store whose word is
+    /// `store`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Entry::of`].
+    pub fn of_model(model: &Model, store: &str) -> Result<Entry, Error> {
+        let digests = model.digests()?;
         let file = model.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let shards = digests.shards.iter();
         let mut weights: Vec<Weights> =
@@ -200,7 +210,7 @@ impl Entry {
             weights.push(Weights { file, digest: digests.weights });
         }
         Ok(Entry {
-            store: local.store().to_owned(),
+            store: store.to_owned(),
             weights,
             tokenizer: digests.tokenizer,
             template: digests.template,

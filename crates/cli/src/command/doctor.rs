@@ -7,6 +7,7 @@ mod machine;
 mod places;
 mod policy;
 mod process;
+mod stores;
 
 use recinto_os::memory;
 use recinto_provider::Surroundings;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use recinto_engine::{Digest, Part, Pin, Verify};
 use recinto_provider::{
     LockFile, Setting, Settings, Source,
-    lock::{Entry, InForce, Lock, Row},
+    lock::{self, Entry, InForce, Lock, Row},
 };
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ use crate::{
 };
 
 const EXAMPLES: &str = "\
+Relative paths begin at the lock's folder, wherever the command runs.
 A model in the lock that is no longer what it was is not run: both digests are named. With --strict
 neither is one that is not in the lock, or whose files everybody may change. docs/lock.md says more.
 
@@ -106,7 +107,7 @@ fn write(
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
     let target = Target::new(&path, &open::files_read(settings, &[]))?;
-    let found = InForce::read(path.clone(), false)?;
+    let found = read(&path)?;
     if args.remove && found.is_none() {
         return Err(absent(&path));
     }
@@ -117,7 +118,7 @@ fn write(
     let mut warnings = Vec::new();
     if args.remove {
         for name in &args.names {
-            if lock.models.remove(name).is_none() {
+            if lock.models.remove(&known_as(&lock, &path, name)).is_none() {
                 let what = format!("{name} is not in {}", path.display());
                 return Err(Failure::usage(what).hint(&known(&lock)));
             }
@@ -125,7 +126,7 @@ fn write(
     } else {
         for name in names(args, settings, there)? {
             let (entry, said) = opened(args, settings, &name)?;
-            lock.models.insert(name, entry);
+            lock.models.insert(own_name(&path, &name)?, entry);
             warnings.extend(said);
         }
     }
@@ -176,6 +177,37 @@ fn known(lock: &Lock) -> String {
     format!("in it: {}", if names.is_empty() { "nothing".into() } else { names.join(", ") })
 }
 
+/// The lock in the file `path`. One that cannot be read is in the way of the very command that would
+/// write it anew.
+fn read(path: &Path) -> Result<Option<InForce>, Failure> {
+    InForce::read(path.to_owned(), false).map_err(|error| {
+        let mut failure = Failure::from(error);
+        let aside = "move the file away and lock its models again; `--lock FILE` names another";
+        let text = failure.text.take().unwrap_or_default();
+        failure.text = Some(match text.split_once("\nhint: ") {
+            Some((what, hint)) if hint.contains("--no-lock") => format!("{what}\nhint: {aside}"),
+            _ => text,
+        });
+        failure
+    })
+}
+
+/// The name that a lock in the file `path` has for what `name` means here.
+fn own_name(path: &Path, name: &str) -> Result<String, Failure> {
+    let here = std::env::current_dir()
+        .map_err(|e| Failure::usage(format!("the working directory is gone: {e}")))?;
+    lock::named_from(path, name, &here).ok_or_else(|| {
+        let what = format!("{name} has no name that begins at the folder of {}", path.display());
+        Failure::usage(what).hint("give its whole path; a lock's names are UTF-8")
+    })
+}
+
+/// The same, or `name` as it stands in the lock where only that is in it.
+fn known_as(lock: &Lock, path: &Path, name: &str) -> String {
+    let own = own_name(path, name).ok().filter(|own| lock.models.contains_key(own));
+    own.unwrap_or_else(|| name.to_owned())
+}
+
 /// What the model called `name` is now, whatever a lock says, and what to know of its files.
 fn opened(args: &Args, settings: &Settings, name: &str) -> Result<(Entry, Vec<String>), Failure> {
     let source = Source::Flag("NAME");
@@ -184,8 +216,8 @@ fn opened(args: &Args, settings: &Settings, name: &str) -> Result<(Entry, Vec<St
     settings.lock = Some(Setting { value: LockFile::Ignored, source: source.clone() });
     settings.pin = Some(Setting { value: Pin::Off, source: source.clone() });
     settings.verify = Some(Setting { value: Verify::Always, source });
-    let local = args.model.open_with(&settings)?;
-    Ok((Entry::of(&local)?, local.warnings().to_vec()))
+    let opened = args.model.open_any(&settings)?;
+    Ok((Entry::of_model(&opened.value, opened.files.store.name())?, opened.warnings))
 }
 
 /// One model of the lock beside what it is now.
@@ -218,7 +250,7 @@ fn check(
     path: PathBuf,
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
-    let found = InForce::read(path.clone(), false)?;
+    let found = read(&path)?;
     let InForce { path, lock } = found.ok_or_else(|| absent(&path))?;
     let names: Vec<String> = match args.names.is_empty() {
         true => lock.models.keys().cloned().collect(),
@@ -226,11 +258,13 @@ fn check(
     };
     let mut all = Vec::new();
     for name in names {
+        let name = known_as(&lock, &path, &name);
         let Some(entry) = lock.models.get(&name) else {
             let what = format!("{name} is not in {}", path.display());
             return Err(Failure::usage(what).hint(&known(&lock)));
         };
-        all.push(compare(args, settings, &name, entry, lock.strict));
+        let meant = lock::whole(&path, &name).unwrap_or_else(|| name.clone());
+        all.push(compare(args, settings, (&name, &meant), entry, lock.strict));
     }
     let bad = all.iter().filter(|model| !model.ok).count();
     let failure = (bad > 0).then(|| {
@@ -252,9 +286,16 @@ fn check(
     failure.map_or(Ok(Exit::Done), |failure| Err(failure.told()))
 }
 
-fn compare(args: &Args, settings: &Settings, name: &str, entry: &Entry, strict: bool) -> Checked {
+/// The model `name` of the lock, which means `meant` wherever one is.
+fn compare(
+    args: &Args,
+    settings: &Settings,
+    (name, meant): (&str, &str),
+    entry: &Entry,
+    strict: bool,
+) -> Checked {
     let name = name.to_owned();
-    let opened = opened(args, settings, &name).and_then(|(found, warnings)| {
+    let opened = opened(args, settings, meant).and_then(|(found, warnings)| {
         match entry.elsewhere(&name, &found.store) {
             Some(error) => Err(error.into()),
             None => Ok((found, warnings)),

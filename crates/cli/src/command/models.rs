@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use recinto_provider::Settings;
-use recinto_store::{Entry, Form, Listing, Omitted, Store, licence};
+use recinto_store::{
+    Entry, Form, Listing, Omitted, Store,
+    licence::{self, Use},
+};
 use serde::Serialize;
 
 use crate::{
     envelope,
     exit::Exit,
     failure::Failure,
-    glance::{Glance, Lack, Stated},
+    glance::{Glance, Lack, Stated, Vocabularies},
     interrupt::Interrupt,
     open::{self, ArchArgs, OutputArgs},
     screen::{Screen, escaped},
@@ -54,12 +57,19 @@ enum Which {
 const COLUMNS: [Column; 8] = [
     Column { head: "NAME", goes: 0, right: false },
     Column { head: "STORE", goes: 3, right: false },
-    Column { head: "SIZE", goes: 1, right: true },
+    Column { head: "SIZE", goes: 2, right: true },
     Column { head: "ARCH", goes: 0, right: false },
     Column { head: "QUANT", goes: 0, right: false },
     Column { head: "CONTEXT", goes: 4, right: true },
-    Column { head: "LICENCE", goes: 2, right: false },
+    Column { head: "LICENCE", goes: 1, right: false },
     Column { head: "RUNS", goes: 0, right: false },
+];
+/// On a terminal, before the name: the licence's column may have to go, its mark stays.
+const MARK: Column = Column { head: "", goes: 0, right: false };
+/// Marks of licences, and what they say.
+const MARKS: [(&str, &[Use], &str); 2] = [
+    ("!", &[Use::NonCommercial], "non-commercial use only"),
+    ("?", &[Use::Unknown, Use::Missing], "no known licence: read it before you use the model"),
 ];
 /// In a wide listing, before the last column.
 const DIGEST: Column = Column { head: "CLAIMED DIGEST", goes: 5, right: false };
@@ -86,10 +96,15 @@ struct Row {
     /// What the strictest of its licences allows.
     allows: &'static str,
     #[serde(skip)]
+    mark: &'static str,
+    #[serde(skip)]
     licence: String,
     /// What its store says the digests of its files are.
     claimed_digests: Vec<Option<String>>,
     runs: bool,
+    /// The command that it is for, where it runs: `ask` stands for all that write.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lacks: Option<Lack>,
     notes: Vec<String>,
@@ -145,8 +160,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
         Which::Hf => Store::Hub,
     });
     let listing = recinto_store::list(&recinto_provider::roots()?, only);
-    let rows: Vec<Row> =
-        listing.entries.iter().map(|entry| Row::of(entry, &archs, &settings)).collect();
+    let known = Vocabularies::default();
+    let row = |entry| Row::of(entry, &archs, &settings, &known);
+    let rows: Vec<Row> = listing.entries.iter().map(row).collect();
     if args.output.json {
         let place = |closed: &recinto_store::Closed| Place {
             store: closed.store.name(),
@@ -166,7 +182,12 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 }
 
 impl Row {
-    fn of(entry: &Entry, archs: &recinto_arch::Archs, settings: &Settings) -> Row {
+    fn of(
+        entry: &Entry,
+        archs: &recinto_arch::Archs,
+        settings: &Settings,
+        known: &Vocabularies,
+    ) -> Row {
         let mut row = Row {
             name: entry.name.clone(),
             store: entry.store.name(),
@@ -180,9 +201,11 @@ impl Row {
             context: None,
             licences: Vec::new(),
             allows: "",
+            mark: "",
             licence: String::new(),
             claimed_digests: Vec::new(),
             runs: false,
+            command: None,
             lacks: None,
             notes: Vec::new(),
         };
@@ -201,7 +224,7 @@ impl Row {
                 return row;
             }
         };
-        let glance = Glance::of(files, archs);
+        let glance = Glance::of(files, archs, known);
         let allowed = settings.licenses.as_ref().is_none_or(|list| {
             let claimed = files.claimed_digest().is_some_and(|claim| list.value.digest(&claim));
             list.value.licences(&glance.licences) || claimed
@@ -209,6 +232,7 @@ impl Row {
         let refused = || Lack::new("licence", "its licence is not on the list of allowed ones");
         row.lacks = glance.lack.or_else(|| (!allowed).then(refused));
         row.runs = row.lacks.is_none();
+        row.command = glance.command.filter(|_| row.runs);
         row.resolved = Some(files.name.clone());
         row.files.clone_from(&files.weights);
         row.bytes = files.bytes();
@@ -216,7 +240,9 @@ impl Row {
         row.architecture = glance.architecture;
         row.quantization = glance.quantization;
         row.context = glance.context;
-        row.allows = licence::strictest(&glance.licences).name();
+        let strictest = licence::strictest(&glance.licences);
+        row.allows = strictest.name();
+        row.mark = MARKS.iter().find(|mark| mark.1.contains(&strictest)).map_or("", |mark| mark.0);
         row.licence = open::licences(&glance.licences);
         row.licences = glance.licences.iter().map(Stated::of).collect();
         let digest = |claim: &Option<_>| claim.as_ref().map(|digest| format!("sha256:{digest}"));
@@ -227,7 +253,10 @@ impl Row {
 
     fn state(&self) -> String {
         match &self.lacks {
-            None => "yes".into(),
+            None => match self.command {
+                Some(command) if command != "ask" => format!("yes: for {command}"),
+                _ => "yes".into(),
+            },
             Some(lack) if self.form.is_none() => format!("broken: {}", lack.why),
             Some(lack) => format!("no: {}", lack.why),
         }
@@ -248,6 +277,7 @@ fn print(screen: &mut Screen, rows: &[Row]) -> Result<(), Failure> {
         let or = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         let licence = if row.licence.is_empty() { "-".into() } else { row.licence.clone() };
         let cells = [
+            row.mark.into(),
             row.name.clone(),
             row.store.into(),
             size(row.bytes),
@@ -261,9 +291,12 @@ fn print(screen: &mut Screen, rows: &[Row]) -> Result<(), Failure> {
         cells.iter().map(|cell| escaped(cell).into_owned()).collect()
     };
     let [first @ .., last] = COLUMNS;
-    let columns: Vec<Column> = first.into_iter().chain([DIGEST, last]).collect();
+    let marked = screen.terminal && rows.iter().any(|row| !row.mark.is_empty());
+    let marks = marked.then_some(MARK);
+    let columns: Vec<Column> = marks.into_iter().chain(first).chain([DIGEST, last]).collect();
     let width = screen.terminal.then(|| screen.columns());
-    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let from = usize::from(!marked);
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| cells(row)[from..].to_vec()).collect();
     table::lines(&columns, &rows, width).iter().try_for_each(|line| screen.row(line))
 }
 
@@ -309,16 +342,20 @@ fn remarks(screen: &Screen, rows: &[Row], listing: &Listing) {
         }
         screen.note("a path to a .gguf file is a name too: `recinto ask -m ./model.gguf`");
     }
-    let lacks = |what: &str| {
-        rows.iter().any(|row| row.lacks.as_ref().is_some_and(|lack| lack.what == what))
-    };
-    if lacks("architecture") {
+    for (mark, _, says) in MARKS.iter().filter(|_| screen.terminal) {
+        if rows.iter().any(|row| row.mark == *mark) {
+            screen.note(&format!("{mark} {says}"));
+        }
+    }
+    let lacks =
+        |is: &dyn Fn(&Lack) -> bool| rows.iter().any(|row| row.lacks.as_ref().is_some_and(is));
+    if lacks(&|lack| lack.unserved) {
         screen.note(
             "an architecture is added by an arch file in the folder of --arch-dir: `recinto arch \
              new NAME` writes a beginning, docs/arch-format.md says how to go on",
         );
     }
-    if lacks("licence") {
+    if lacks(&|lack| lack.what == "licence") {
         screen.note("RECINTO_LICENSES lists the licences and digests that may run");
     }
 }

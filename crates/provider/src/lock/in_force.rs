@@ -1,6 +1,9 @@
 //! The lock file that holds: where it is, and which of its entries a model's name means.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use recinto_engine::Verify;
 use recinto_store::{Files, Roots, Store};
@@ -12,6 +15,9 @@ use crate::{
     settings::Source,
     trusted::{self, Rules},
 };
+
+/// Before a name that is a path.
+const PATH: &str = "path:";
 
 /// A lock file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +89,9 @@ impl InForce {
     /// that leads to the same files, where the model has the same beside them. Names in the lock
     /// begin at its folder, and are looked for in the store that their entry says.
     pub fn entry(&self, name: &str, files: &Files, roots: &Roots) -> Option<(&str, &Entry)> {
-        if let Some((name, entry)) = self.lock.models.get_key_value(name) {
+        // In another folder a relative name means another file than it does in the lock.
+        let own = named_from(&self.path, name, &roots.here).unwrap_or_else(|| name.to_owned());
+        if let Some((name, entry)) = self.lock.models.get_key_value(&own) {
             return Some((name, entry));
         }
         let here = self.path.parent()?.to_owned();
@@ -103,6 +111,55 @@ impl InForce {
         let found = ways.iter().find_map(|way| others.iter().find(|(.., other)| way(other)));
         found.map(|(name, entry, _)| (*name, *entry))
     }
+}
+
+/// The name under which the lock in the file `lock` has the model that `name` means in the folder
+/// `here`: relative paths in a lock begin at its folder, whose links are followed. All other names
+/// stay as they are; `None` where the way there cannot be told, or is no text.
+pub fn named_from(lock: &Path, name: &str, here: &Path) -> Option<String> {
+    let (prefix, Some(path)) = relative(name, here) else { return Some(name.to_owned()) };
+    let base = lock.parent()?.canonicalize().ok()?;
+    if here.canonicalize().ok()? == base {
+        return Some(name.to_owned());
+    }
+    let path = here.join(path);
+    // The last part may itself be a link, by which the model is known.
+    let target = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(last)) => folder.canonicalize().ok()?.join(last),
+        _ => path.canonicalize().ok()?,
+    };
+    let shared = base.components().zip(target.components()).take_while(|(a, b)| a == b).count();
+    let up = base.components().count() - shared;
+    let mut way = PathBuf::from(if up == 0 { "." } else { "" });
+    way.extend(std::iter::repeat_n("..", up));
+    way.extend(target.components().skip(shared));
+    Some(format!("{prefix}{}", way.to_str()?))
+}
+
+/// What a name of the lock in the file `lock` means wherever one is: a relative path with the lock's
+/// folder before it. `None` where that is no text.
+pub fn whole(lock: &Path, name: &str) -> Option<String> {
+    let here = lock.parent()?;
+    let (prefix, Some(path)) = relative(name, here) else { return Some(name.to_owned()) };
+    Some(format!("{prefix}{}", here.join(path).to_str()?))
+}
+
+/// The prefix of a name that is a relative path in the folder `here`, and the path; no path for any
+/// other name.
+fn relative<'n>(name: &'n str, here: &Path) -> (&'n str, Option<&'n str>) {
+    let cut = if name.starts_with(PATH) { PATH.len() } else { 0 };
+    let (prefix, path) = name.split_at(cut);
+    let starts = ["./", "../"].iter().any(|start| name.starts_with(start));
+    // With a colon it may be a file of a repository.
+    let led = || {
+        let roots = Roots { here: here.to_owned(), ..Roots::default() };
+        recinto_store::resolve(name, &roots).is_ok_and(|files| files.store == Store::Path)
+    };
+    let is_path = cut > 0
+        || starts
+        || [".", ".."].contains(&name)
+        || name.ends_with(".gguf") && (!name.contains(':') || led());
+    (prefix, is_path.then_some(path).filter(|path| !path.starts_with(['/', '~'])))
 }
 
 /// Where a lock was named that has to be there.

@@ -7,7 +7,10 @@ use recinto_os::owner::{self, Facts};
 use recinto_provider::{Name, Settings, Surroundings, lock::InForce};
 use recinto_store::{Root, Store};
 
-use super::check::Check;
+use super::{
+    check::Check,
+    stores::{self, Look},
+};
 use crate::{failure::Failure, open};
 
 const SETTINGS: &str = "settings";
@@ -128,17 +131,16 @@ fn store(root: &Root) -> Check {
     let at = format!("{} ({from})", path.display());
     let check = |found: &str| Check::ok(STORES, name, format!("{at}: {found}"));
     let again = format!("correct {from}, or unset it if no program uses it");
-    match std::fs::read_dir(path) {
-        Ok(_) => check("readable"),
-        Err(e) if e.kind() == io::ErrorKind::NotFound && !named => check("not there"),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => check("not there").fault(again),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            let check = check("this user may not read it");
-            let hint = "join the group that may, or copy the file; it is only read, never written";
-            if *named { check.fault(hint) } else { check.note(hint) }
-        }
-        Err(e) if *named => check(&e.to_string()).fault(again),
-        Err(e) => check(&e.to_string()).note("a folder is expected there"),
+    let way = "join the group that may, or copy the file; it is only read, never written";
+    let told = |check: Check, hint: &str| if *named { check.fault(hint) } else { check.note(hint) };
+    match stores::look(*store, path) {
+        Look::Ok(what) => check(what),
+        Look::Absent if *named => check("not there").fault(again),
+        Look::Absent => check("not there"),
+        Look::NoStore => told(check("no store there"), &again),
+        Look::Closed(part) => told(check(&format!("this user may not read {part}")), way),
+        Look::Partly(what) => check(&what).note(way),
+        Look::Broken(what) => told(check(&what), &again),
     }
 }
 
@@ -198,7 +200,15 @@ mod tests {
         type Pairs = &'static [(&'static str, &'static str)];
         type Want = (&'static str, State, &'static str);
         const HOME: (&str, &str) = ("HOME", "ROOT/home");
-        let cases: [(&str, Pairs, &[Want]); 9] = [
+        let cases: [(&str, Pairs, &[Want]); 10] = [
+            (
+                "other things",
+                &[("OLLAMA_MODELS", "ROOT/otra"), ("XDG_CACHE_HOME", "ROOT/otra")],
+                &[
+                    ("OLLAMA_MODELS", State::Fault, "otra (OLLAMA_MODELS): no store there"),
+                    ("XDG_CACHE_HOME", State::Ok, "not there"),
+                ],
+            ),
             ("nobody's", &[], &[("service", State::Ok, ": not there")]),
             (
                 "a home without any",
@@ -257,7 +267,9 @@ mod tests {
         ];
         for (name, pairs, want) in cases {
             let root = tempfile::tempdir().unwrap();
-            fs::create_dir_all(root.path().join("there/ñ")).unwrap();
+            for folder in ["there/manifests", "there/blobs", "there/ñ/models--o--n", "otra/x"] {
+                fs::create_dir_all(root.path().join(folder)).unwrap();
+            }
             fs::create_dir(root.path().join("home")).unwrap();
             fs::write(root.path().join("file"), "").unwrap();
             let checks = stores(&around(root.path(), pairs));
