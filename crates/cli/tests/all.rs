@@ -2,6 +2,7 @@
 
 mod answers;
 mod build;
+mod calibrate;
 mod canary;
 mod doctor;
 mod egress;

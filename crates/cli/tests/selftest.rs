@@ -47,11 +47,7 @@ fn requests() -> Vec<Value> {
         let result = json!({"answers": answers, "usage": {"input_tokens": tokens}});
         Some(json!({"question_set": "x", "state": state, "questions": questions, "result": result}))
     };
-    // What the hosted API's wire does not take is left out: numbers as descriptions and labels.
-    let reads = |request: &Value| {
-        recinto_judge::Questions::from_wire(&request["questions"]).is_ok()
-            && recinto_judge::State::new(request["state"].clone()).is_ok()
-    };
+    let reads = |request: &Value| recinto_judge::State::new(request["state"].clone()).is_ok();
     // This one is about how numbers are written, which a value does not keep.
     let cases = all["cases"].as_object().unwrap().iter().filter(|c| c.0 != "json_state_all_kinds");
     cases.map(|case| case.1).filter_map(one).filter(reads).collect()
@@ -104,6 +100,43 @@ fn the_answers_of_the_checkpoint_pass() {
         let marks = ran.out().matches("differs").count();
         assert_eq!(marks, usize::from(name == "a probability"), "{name}: {}", ran.out());
     }
+}
+
+/// Labels, descriptions and levels that are numbers or booleans, asked from a file.
+#[test]
+fn numbers_and_booleans_of_the_reference() {
+    let shell = shell();
+    let text = std::fs::read_to_string(folder().join("cases.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    for name in ["choice_scalar_labels", "choice_description_kinds", "score_levels_kinds"] {
+        let case = &all["cases"][name];
+        shell.write("q.json", case["questions"].to_string());
+        let args = ["judge", "--judge-provider", "laya", "--strict", "--json", "--json-state"];
+        let state = case["state"].as_str().unwrap();
+        let ran = shell.pipe(&[&args[..], &["-Q", "q.json"]].concat(), state.as_bytes());
+        assert_eq!(ran.code, Some(3), "{name}: no gate: {}", ran.err);
+        let body = ran.json();
+        let shares = body["answers"]["q"]["answer"]["probabilities"].as_array().unwrap();
+        let want = case["rows"][0]["probabilities"].as_array().unwrap();
+        assert_eq!(shares.len(), want.len(), "{name}");
+        for (share, want) in shares.iter().zip(want) {
+            let far = share["p"].as_f64().unwrap() - want.as_f64().unwrap();
+            assert!(far.abs() < 3e-6, "{name}: {share}, wanted {want}");
+        }
+        let labels = case["answers"]["q"]["probabilities"].as_object().unwrap().keys();
+        let own = shares.iter().map(|share| share["label"].as_str().unwrap());
+        assert!(own.eq(labels.map(String::as_str)), "{name}: {shares:?}");
+        assert_eq!(
+            body["usage"]["input_tokens"],
+            case["rows"][0]["token_ids"].as_array().unwrap().len()
+        );
+    }
+    // The reference refuses what has no instructions, however well it is described.
+    shell.write("q.json", r#"{"q":{"type":"choice","criteria":{"a":"es rojo","b":"es azul"}}}"#);
+    let args = ["judge", "--judge-provider", "laya", "--json", "-Q", "q.json"];
+    let ran = shell.pipe(&args, "año".as_bytes());
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("no-instructions"), "{}", ran.err);
 }
 
 /// Answers of the published checkpoint (its authors' figures for these two texts) are not those of
