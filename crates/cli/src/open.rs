@@ -213,6 +213,11 @@ pub fn files(name: &str) -> Result<Files, Failure> {
     Ok(recinto_store::resolve(name, &recinto_provider::roots()?)?)
 }
 
+/// The same for a model that the lock of `settings` may have.
+pub fn files_of(settings: &Settings, name: &str) -> Result<Files, Failure> {
+    Ok(recinto_provider::lock::files(settings, name)?)
+}
+
 /// The model files that a name led to, opened for looking at.
 pub fn model_file(files: &Files) -> Result<File, Failure> {
     Ok(File::open_all(recinto_provider::model_files(files)?)?)
@@ -227,7 +232,8 @@ pub fn files_read(settings: &Settings, others: &[Option<&Path>]) -> Vec<PathBuf>
     if let Some(model) = settings.model.as_ref().filter(|_| settings.provider() == Name::Local) {
         // A name that leads nowhere is reported when it is opened.
         // Every part of a model in several files is among them.
-        files.extend(self::files(&model.value).map_or_else(|_| Vec::new(), |found| found.weights));
+        let found = files_of(settings, &model.value);
+        files.extend(found.into_iter().flat_map(|found| [found.weights, found.beside].concat()));
     }
     if let Some(folder) = &settings.arch_dir
         && let Ok(entries) = std::fs::read_dir(&folder.value)

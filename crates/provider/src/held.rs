@@ -79,11 +79,12 @@ impl Held {
         locked.chain(stored).collect()
     }
 
-    /// What should be known of the files; under a strict lock nobody else may be able to change one.
-    pub fn warnings(&self, files: &[PathBuf], model: &Model) -> Result<Vec<String>, Error> {
+    /// What should be known of the files and of those that decide with them; under a strict lock nobody else may be able to change one.
+    pub fn warnings(&self, files: &Files, model: &Model) -> Result<Vec<String>, Error> {
         let lock = self.lock.as_ref().map(|lock| lock.path.as_path());
         let others = [model.arch_file(), lock].into_iter().flatten();
-        let mut found = trust::warnings(files.iter().map(PathBuf::as_path).chain(others));
+        let files = files.weights.iter().chain(&files.beside).map(PathBuf::as_path);
+        let mut found = trust::warnings(files.chain(others));
         if self.strict() && !found.is_empty() {
             let what = format!("the lock is strict, and {}", found.join("; "));
             return Err(Error::new(Kind::Locked, what)

@@ -8,7 +8,7 @@ mod in_force;
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use recinto_engine::{Beside, Claim, Claimant, Digest, Model, Part, Verify};
-use recinto_store::{Files, Layers, Store};
+use recinto_store::{Files, Layers, Roots, Store};
 use serde::{Deserialize, Serialize};
 
 pub use self::in_force::{InForce, named_from, whole};
@@ -286,6 +286,39 @@ pub(crate) fn beside(layers: &Layers) -> Vec<Beside> {
         [(Part::System, "system"), (Part::Parameters, "params"), (Part::Messages, "messages")];
     let kept = |(part, kind)| Some(Beside { part, digest: layers.digest(kind)? });
     kinds.into_iter().filter_map(kept).collect()
+}
+
+/// The files that the model called `name` leads to, in the stores that the environment names: of
+/// several that it could mean, the one that the lock of `settings` has.
+///
+/// # Errors
+///
+/// As [`recinto_store::resolve`]; a lock that cannot be read, where it is needed.
+pub fn files(settings: &Settings, name: &str) -> Result<Files, Error> {
+    files_in(settings, name, &crate::roots()?)
+}
+
+/// The same in the stores of `roots`.
+pub(crate) fn files_in(settings: &Settings, name: &str, roots: &Roots) -> Result<Files, Error> {
+    let found = recinto_store::resolve(name, roots);
+    let doubt = |error: &recinto_store::Error| error.kind() == recinto_store::Kind::Ambiguous;
+    if found.as_ref().is_err_and(doubt)
+        && let Some(InForce { lock, .. }) = InForce::find(settings)?
+        && let Some(entry) = lock.models.get(name)
+    {
+        let mut meant = recinto_store::meanings(name, roots);
+        meant.retain(|files| files.store.name() == entry.store);
+        // Two stores of one kind: the one that claims to have the locked bytes.
+        if meant.len() > 1 {
+            let locked: Vec<Option<Digest>> =
+                entry.weights.iter().map(|w| Some(w.digest)).collect();
+            meant.retain(|files| files.claimed == locked);
+        }
+        if let [files] = &meant[..] {
+            return Ok(files.clone());
+        }
+    }
+    Ok(found?)
 }
 
 /// What the lock of `settings`, if there is one, says of a model of which only the files are read:

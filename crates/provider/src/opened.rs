@@ -52,7 +52,7 @@ pub(crate) fn open_in<T>(
     model: impl Fn(&T) -> &Model,
 ) -> Result<Opened<T>, Error> {
     let name = settings.model()?.value.clone();
-    let files = recinto_store::resolve(&name, roots)?;
+    let files = lock::files_in(settings, &name, roots)?;
     let paths = model_files(&files)?;
     let held = Held::of(settings, &name, &files, roots)?;
     let mut claims = options.claims;
@@ -74,13 +74,13 @@ pub(crate) fn open_in<T>(
     let value = open(paths, &options)?;
     let (warnings, licences) = {
         let model = model(&value);
-        let said = |key: &str| model.file().metadata().str(key).ok().flatten();
+        let said = |key: &str| model.file().metadata().texts(key);
         let licences =
             licence::stated(&files, said("general.license"), said("general.license.name"));
         if let Some(list) = &settings.licenses {
             allowed(list, &files, &name, &licences, model)?;
         }
-        (held.warnings(paths, model)?, licences)
+        (held.warnings(&files, model)?, licences)
     };
     let notes = files.notes.iter().map(ToString::to_string).collect();
     Ok(Opened { value, name, files, licences, warnings, notes })

@@ -55,15 +55,22 @@ impl Place {
         Settings::resolve_from(&flags, &around).unwrap()
     }
 
-    fn open(&self, name: &str, lock: &str) -> Result<Local, Error> {
-        let flags = Flags { model: Some(name.into()), lock: Some(lock.into()), ..Flags::default() };
-        let roots = Roots {
+    fn roots(&self) -> Roots {
+        Roots {
             here: self.dir.path().into(),
             home: Some(self.dir.path().into()),
             ollama: vec![self.ollama().0],
             hub: Some(self.dir.path().join("hub")),
-        };
-        Local::open_in(&self.settings(flags), &roots, OpenOptions::default())
+        }
+    }
+
+    fn open(&self, name: &str, lock: &str) -> Result<Local, Error> {
+        self.open_in(name, lock, &self.roots())
+    }
+
+    fn open_in(&self, name: &str, lock: &str, roots: &Roots) -> Result<Local, Error> {
+        let flags = Flags { model: Some(name.into()), lock: Some(lock.into()), ..Flags::default() };
+        Local::open_in(&self.settings(flags), roots, OpenOptions::default())
     }
 
     fn locked(&self, name: &str) -> Result<Local, Error> {
@@ -227,4 +234,61 @@ fn a_mark_before_the_text() {
         let threads = place.settings(Flags::default()).threads;
         assert_eq!(threads.map(|setting| setting.value), Some(3), "{file}");
     }
+}
+
+/// A name that several stores have is the one of the lock.
+#[test]
+fn a_locked_name_is_in_no_doubt() {
+    let (qwen, llama) = (tiny("qwen2-plain"), tiny("llama-plain"));
+    let commit = "1".repeat(40);
+    for store in ["ollama", "hf"] {
+        let place = Place::new();
+        let in_ollama =
+            || place.ollama().model(&format!("{HOST}/orca/latest"), &[("model", &qwen)]);
+        let in_hub = || {
+            let repo = Repository::new(&place.dir.path().join("hub"), "orca");
+            repo.reference("main", &commit).file(&commit, "m.gguf", &llama);
+        };
+        // Locked while only one has it.
+        match store {
+            "ollama" => drop(in_ollama()),
+            _ => in_hub(),
+        }
+        place.lock(&["orca"], true);
+        drop(in_ollama());
+        let _ = fs::remove_dir_all(place.dir.path().join("hub"));
+        in_hub();
+        let doubt = Kind::Name(recinto_store::Kind::Ambiguous);
+        refused(place.open("orca", "none"), store, doubt, &["in two stores"]);
+        assert_eq!(place.locked("orca").unwrap().store(), store);
+    }
+    // Two stores of Ollama: the one that has the locked bytes.
+    let place = Place::new();
+    let service = Ollama(place.dir.path().join("servicio"));
+    place.ollama().model(&format!("{HOST}/orca/latest"), &[("model", &qwen)]);
+    place.lock(&["orca"], true);
+    service.model(&format!("{HOST}/orca/latest"), &[("model", &llama)]);
+    for ollama in [[place.ollama().0, service.0.clone()], [service.0.clone(), place.ollama().0]] {
+        let roots = Roots { ollama: ollama.to_vec(), ..place.roots() };
+        let doubt = Kind::Name(recinto_store::Kind::Ambiguous);
+        refused(place.open_in("orca", "none", &roots), "two", doubt, &["each of 2 Ollama stores"]);
+        let lock = place.lock_file();
+        let local = place.open_in("orca", lock.to_str().unwrap(), &roots).unwrap();
+        assert_eq!(local.files().root, place.ollama().0);
+    }
+}
+
+/// Files that decide what the name is are warned of as the weights are.
+#[test]
+fn others_may_not_change_what_decides() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let manifest =
+        place.ollama().model(&format!("{HOST}/orca/latest"), &[("model", &tiny("qwen2-plain"))]);
+    place.lock(&["orca"], true);
+    assert_eq!(place.locked("orca").unwrap().warnings(), [""; 0]);
+    fs::set_permissions(&manifest, fs::Permissions::from_mode(0o666)).unwrap();
+    let warned = format!("{}: everybody may write to it", manifest.display());
+    refused(place.locked("orca"), "a manifest", Kind::Locked, &["the lock is strict", &warned]);
+    assert!(place.open("orca", "none").unwrap().warnings()[0].starts_with(&warned));
 }

@@ -328,3 +328,19 @@ fn a_shape_is_kept() {
     };
     assert_eq!(error.kind(), &Kind::Shape(recinto_grammar::Kind::Invalid));
 }
+
+/// A path does not go around the card, and a list of licences must be allowed as a whole.
+#[test]
+fn cards_count_by_path_too() {
+    let (place, commit) = (Place::new(), "1".repeat(40));
+    let repo = Repository::new(&place.hub(), "o/n")
+        .reference("main", &commit)
+        .file(&commit, "m.gguf", &tiny())
+        .file(&commit, "README.md", b"---\nlicense: [mit, cc-by-nc-4.0]\n---\n");
+    let path = repo.0.join("snapshots").join(&commit).join("m.gguf").display().to_string();
+    for name in ["o/n", path.as_str()] {
+        let error = place.open(name, Some("mit"), Pin::Off).err().expect(name).to_string();
+        assert!(error.contains("its licences are `mit` and `cc-by-nc-4.0`"), "{error}");
+        place.open(name, Some("mit,cc-by-nc-4.0"), Pin::Off).unwrap();
+    }
+}

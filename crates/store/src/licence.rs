@@ -102,6 +102,9 @@ fn folded(id: &str) -> String {
     ALIASES.iter().find(|row| row.0 == id).map_or(id, |row| row.1.to_owned())
 }
 
+/// Most licences that a file states under one key.
+const MOST: usize = 64;
+
 /// What a file says under a key of its licence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Said<'a> {
@@ -120,6 +123,13 @@ impl<'a> From<Option<&'a str>> for Said<'a> {
     }
 }
 
+/// What a reader of the file has found; its error is that of another type.
+impl<'a, E> From<Result<Vec<&'a str>, E>> for Said<'a> {
+    fn from(texts: Result<Vec<&'a str>, E>) -> Said<'a> {
+        texts.map_or(Said::Other, Said::Texts)
+    }
+}
+
 impl<'a> Said<'a> {
     /// The texts in it that are not blank, one after the other; `cut` at commas too.
     fn texts(&self, cut: bool) -> Vec<&'a str> {
@@ -128,12 +138,14 @@ impl<'a> Said<'a> {
             if cut { text.split(',').collect() } else { vec![*text] }
         };
         let texts = texts.iter().flat_map(parts).map(str::trim);
-        texts.filter(|text| !text.is_empty()).collect()
+        texts.filter(|text| !text.is_empty()).take(MOST + 1).collect()
     }
 
-    /// Whether something stands there that can be no licence: another value, or commas alone.
+    /// Whether something stands there that can be no licence: another value, commas alone, or
+    /// more than are looked at.
     fn odd(&self) -> bool {
-        *self == Said::Other || (self.texts(true).is_empty() && !self.texts(false).is_empty())
+        let (cut, whole) = (self.texts(true).len(), self.texts(false).len());
+        *self == Said::Other || (cut == 0 && whole > 0) || cut.max(whole) > MOST
     }
 }
 
@@ -288,6 +300,7 @@ mod tests {
             ("a list", texts(&["mit", "gemma"]), none(), &[Some("mit"), Some("gemma")]),
             ("an empty list", texts(&[]), none(), &[]),
             ("blank", texts(&[" "]), none(), &[]),
+            ("very many", Said::Texts(vec!["mit"; 65]), none(), &[Some("mit"), None]),
             ("commas alone", texts(&[" ,"]), none(), &[None]),
             ("a number", Said::Other, none(), &[None]),
             ("a number for a name", texts(&["mit"]), Said::Other, &[Some("mit"), None]),

@@ -5,7 +5,7 @@ use crate::common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use common::fails;
-use recinto_store::{Files, Form, Kind, Note, Odd, Roots, Store, licence, list, resolve};
+use recinto_store::{Files, Form, Kind, Note, Odd, Roots, Store, licence, list, meanings, resolve};
 use recinto_testkit::stores::{Ollama, Repository, trace};
 
 const ONE: &str = "1111111111111111111111111111111111111111";
@@ -224,16 +224,12 @@ fn doubt_is_an_error() {
         ("path:org/repo", "GGUF planted"),
         ("./org/repo", "GGUF planted"),
         ("org/repo@main", "GGUF hub"),
+        // The repository has no such file.
         ("org/repo:latest", "GGUF ollama"),
         ("qwen3:0.6b", "GGUF cached"),
     ];
     for (name, want) in cases {
         let found = resolve(name, &roots(dir.path()));
-        if name == "org/repo:latest" {
-            // The repository has no such file, but it is a repository of that name.
-            fails(found, Kind::Ambiguous, &["in two stores"]);
-            continue;
-        }
         let files = found.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(fs::read_to_string(&files.weights[0]).unwrap(), want, "{name}");
     }
@@ -281,4 +277,111 @@ fn a_lone_part_of_very_many() {
     fs::write(dir.path().join(part), b"GGUF").unwrap();
     let parts = ["99998 of the 99999 parts of this model are missing: m-00002-of-99999.gguf, "];
     fails(resolve(part, &roots(dir.path())), Kind::Missing, &parts);
+}
+
+/// A repository that has nothing which could be meant leaves its name to the other store.
+#[test]
+fn a_repository_without_what_is_asked_for_is_in_no_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Ollama(dir.path().join("ollama"));
+    for name in ["me/orca/latest", "library/orca/7b", "library/orca/latest", "o/words/latest"] {
+        store.model(&format!("registry.ollama.ai/{name}"), &[("model", b"GGUF ollama")]);
+    }
+    fs::create_dir_all(dir.path().join("hub/models--me--orca/.no_exist")).unwrap();
+    repo(dir.path(), "orca").reference("main", ONE).file(ONE, "m-Q8_0.gguf", b"GGUF hub");
+    repo(dir.path(), "o/words").reference("main", ONE).file(ONE, "tokenizer.json", b"{}");
+    for name in ["me/orca", "orca:7b", "o/words"] {
+        let files = resolve(name, &roots(dir.path())).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(files.store, Store::Ollama, "{name}");
+    }
+    assert_eq!(resolve("orca:Q8_0", &roots(dir.path())).unwrap().store, Store::Hub);
+    fails(resolve("orca", &roots(dir.path())), Kind::Ambiguous, &["in two stores"]);
+    let both: Vec<Store> = meanings("orca", &roots(dir.path())).iter().map(|f| f.store).collect();
+    assert_eq!(both, [Store::Ollama, Store::Hub]);
+    fails(resolve("hf:me/orca", &roots(dir.path())), Kind::Missing, &["has no snapshot"]);
+}
+
+/// Of several files the one that is named in full goes first: path, name, quantization.
+#[test]
+fn what_is_named_in_full_goes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str, files: &[&str]| {
+        let repo = repo(dir.path(), name).reference("main", ONE);
+        files.iter().fold(repo, |repo, file| repo.file(ONE, file, file.as_bytes()));
+    };
+    put("o/r", &["m.gguf", "sub/m.gguf", "n.gguf", "sub/n.gguf", "sub/k.gguf"]);
+    put("o/u", &["m-Q4_K_M.gguf", "m-UD-Q4_K_M.gguf", "m-UD-Q5_K_M.gguf"]);
+    put("o/i", &["Model-imatrix-Q4_K_M.gguf", "imatrix.gguf", "Model.imatrix.gguf"]);
+    put("o/s", &["m.gguf", "m-00001-of-00002.gguf", "m-00002-of-00002.gguf"]);
+    let cases = [
+        ("o/r:m.gguf", "m.gguf"),
+        ("o/r:m", "m.gguf"),
+        ("o/r:sub/m.gguf", "sub/m.gguf"),
+        ("o/r:sub/m", "sub/m.gguf"),
+        ("o/r:k", "sub/k.gguf"),
+        ("o/u:Q4_K_M", "m-Q4_K_M.gguf"),
+        ("o/u:q4_k_m", "m-Q4_K_M.gguf"),
+        ("o/u:UD-Q4_K_M", "m-UD-Q4_K_M.gguf"),
+        ("o/u:Q5_K_M", "m-UD-Q5_K_M.gguf"),
+        ("o/i", "Model-imatrix-Q4_K_M.gguf"),
+        ("o/i:Q4_K_M", "Model-imatrix-Q4_K_M.gguf"),
+        ("o/i:imatrix.gguf", "imatrix.gguf"),
+        ("o/s:m.gguf", "m.gguf"),
+        ("o/s:m-00002-of-00002.gguf", "m-00001-of-00002.gguf"),
+    ];
+    let read = |files: &Files| fs::read_to_string(&files.weights[0]).unwrap();
+    for (name, want) in cases {
+        let files = resolve(name, &roots(dir.path())).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(read(&files), want, "{name}");
+        let again = resolve(&files.name, &roots(dir.path())).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(again.weights, files.weights, "{name}: {}", files.name);
+    }
+    let found = resolve("o/i:imatrix", &roots(dir.path()));
+    fails(found, Kind::Missing, &["it has no `imatrix`"]);
+    // Every name of the list leads to its own files.
+    for entry in list(&roots(dir.path()), Some(Store::Hub)).entries {
+        let files = resolve(&entry.name, &roots(dir.path()));
+        let files = files.unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+        assert_eq!(files.weights, entry.files.unwrap().weights, "{}", entry.name);
+    }
+}
+
+/// What is given by its path has the card beside it, as by its name.
+#[test]
+fn cards_beside_a_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let card = b"---\nlicense: cc-by-nc-4.0\n---\n";
+    let held = repo(dir.path(), "o/n")
+        .reference("main", ONE)
+        .file(ONE, "m.gguf", b"GGUF")
+        .file(ONE, "BF16/m-BF16.gguf", b"GGUF deep")
+        .file(ONE, "README.md", card);
+    let at = |path: &str| dir.path().join(path);
+    for folder in ["check", "solo", "otro"] {
+        fs::create_dir(at(folder)).unwrap();
+    }
+    for file in ["check/config.json", "check/model.safetensors", "check/tokenizer.json"] {
+        fs::write(at(file), "{}").unwrap();
+    }
+    fs::write(at("check/README.md"), card).unwrap();
+    fs::write(at("solo/m.gguf"), "GGUF").unwrap();
+    fs::create_dir(at("solo/README.md")).unwrap();
+    let snapshot = held.0.join("snapshots").join(ONE);
+    symlink(snapshot.join("m.gguf"), at("otro/enlace.gguf")).unwrap();
+    let in_snapshot = |file: &str| snapshot.join(file).display().to_string();
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("a file of a snapshot", &in_snapshot("m.gguf"), &["cc-by-nc-4.0"]),
+        ("deep in it", &in_snapshot("BF16/m-BF16.gguf"), &["cc-by-nc-4.0"]),
+        ("a link to it", "./otro/enlace.gguf", &["cc-by-nc-4.0"]),
+        ("a checkpoint", "./check", &["cc-by-nc-4.0"]),
+        ("a folder for a card", "./solo/m.gguf", &[]),
+    ];
+    for (name, path, want) in cases {
+        let files = resolve(path, &roots(dir.path())).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(files.card.licences, *want, "{name}");
+    }
+    let files = resolve("./check", &roots(dir.path())).unwrap();
+    assert_eq!(files.beside, ["config.json", "tokenizer.json"].map(|f| at("check").join(f)));
+    let files = resolve("o/n:m.gguf", &roots(dir.path())).unwrap();
+    assert_eq!(files.beside, [held.0.join("refs/main")]);
 }

@@ -5,7 +5,7 @@ use crate::common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use common::fails;
-use recinto_store::{Kind, Note, Odd, Omitted, Roots, Store, list, resolve};
+use recinto_store::{Kind, Note, Odd, Omitted, Roots, Store, list, meanings, resolve};
 use recinto_testkit::stores::{Ollama, trace};
 
 const HOST: &str = "registry.ollama.ai";
@@ -354,4 +354,120 @@ fn a_folder_of_names_that_may_not_be_read() {
         resolve("m", &roots(dir.path())).unwrap();
     });
     chmod(0o755);
+}
+
+/// Two stores with one name: the same manifest is no doubt, another is an error that names both.
+#[test]
+fn two_stores_with_one_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (own, service) = (at(dir.path()), Ollama(dir.path().join("servicio")));
+    let place = |name: &str| format!("{HOST}/library/{name}/latest");
+    for store in [&own, &service] {
+        store.model(&place("igual"), &[("model", b"GGUF same")]);
+    }
+    own.model(&place("m"), &[("model", b"GGUF mine")]);
+    service.model(&place("m"), &[("model", b"GGUF theirs")]);
+    service.model(&place("solo"), &[("model", b"GGUF theirs")]);
+    own.manifest(&place("roto"), "");
+    service.model(&place("roto"), &[("model", b"GGUF theirs")]);
+    let roots = |stores: &[&Ollama]| Roots {
+        ollama: stores.iter().map(|store| store.0.clone()).collect(),
+        ..Roots::default()
+    };
+    let both = roots(&[&own, &service]);
+    assert_eq!(resolve("igual", &both).unwrap().root, own.0);
+    assert_eq!(resolve("solo", &both).unwrap().root, service.0);
+    let blob = |store: &Ollama, bytes: &[u8]| {
+        let path = store.path(&recinto_receipt::sha256(bytes).to_string());
+        format!("  OLLAMA_MODELS={}  {}", store.0.display(), path.display())
+    };
+    let (mine, theirs) = (blob(&own, b"GGUF mine"), blob(&service, b"GGUF theirs"));
+    for name in ["m", "ollama:m", "M:LATEST"] {
+        let what = "is another model in each of 2 Ollama stores";
+        fails(resolve(name, &both), Kind::Ambiguous, &[what, &mine, &theirs]);
+        assert_eq!(meanings(name, &both).len(), 2, "{name}");
+    }
+    fails(resolve("roto", &both), Kind::Ambiguous, &["another model in each"]);
+    for (stores, want) in [(roots(&[&own]), &own), (roots(&[&service]), &service)] {
+        assert_eq!(resolve("m", &stores).unwrap().root, want.0);
+    }
+}
+
+/// What a closed folder hides goes before what another store has: it is said.
+#[test]
+fn a_closed_folder_on_the_way() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (own, service) = (at(dir.path()), Ollama(dir.path().join("servicio")));
+    for store in [&own, &service] {
+        store.model(
+            &format!("{HOST}/library/m/latest"),
+            &[("model", store.0.as_os_str().as_encoded_bytes())],
+        );
+    }
+    own.model(&format!("{HOST}/library/n/latest"), &[("model", b"GGUF")]);
+    let hub = recinto_testkit::stores::Repository::new(&dir.path().join("hub"), "m");
+    let one = "1".repeat(40);
+    let hub = hub.reference("main", &one).file(&one, "m.gguf", b"GGUF hub");
+    let folder = own.0.join("manifests").join(HOST).join("library/m");
+    let chmod = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    chmod(dir.path(), 0o755);
+    chmod(&folder, 0o000);
+    let ollama = vec![own.0.clone(), service.0.clone()];
+    let both = Roots { ollama, ..Roots::default() };
+    let with_hub = Roots {
+        ollama: vec![own.0.clone()],
+        hub: Some(dir.path().join("hub")),
+        ..Roots::default()
+    };
+    recinto_testkit::as_ordinary_user(|| {
+        let closed = format!("cannot read {}: permission denied", folder.display());
+        let other = format!("OLLAMA_MODELS={}", service.0.display());
+        fails(resolve("m", &both), Kind::Io, &[&closed, "goes before", &other]);
+        resolve("n", &both).unwrap();
+        let files = resolve("m", &with_hub).unwrap();
+        let root = own.0.clone();
+        let why = "permission denied".into();
+        assert_eq!(files.notes, [Note::ClosedStore { store: Store::Ollama, root, why }]);
+    });
+    chmod(&folder, 0o755);
+    let cache = hub.0.parent().unwrap();
+    chmod(cache, 0o000);
+    recinto_testkit::as_ordinary_user(|| {
+        let files = resolve("m", &with_hub).unwrap();
+        let note = files.notes.first().map(ToString::to_string).unwrap_or_default();
+        assert!(note.contains("may have this name too; it cannot be read"), "{note}");
+    });
+    chmod(cache, 0o755);
+}
+
+/// All letter cases are tried, the one that is written first; and names that end as files do.
+#[test]
+fn letter_cases_and_endings() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = at(dir.path());
+    let cases = [
+        ("library/Mixed/7b", "mixed:7b"),
+        ("library/mixed/8b", "Mixed:8B"),
+        ("library/Two/latest", "Two"),
+        ("library/two/latest", "two"),
+        ("o/model.gguf/latest", "o/model.gguf"),
+        ("library/solo.gguf/latest", "solo.gguf"),
+        ("library/aqui.gguf/latest", "ollama:aqui.gguf"),
+    ];
+    for (place, _) in cases {
+        store.model(&format!("{HOST}/{place}"), &[("model", place.as_bytes())]);
+    }
+    let file = "hf.co/org/X-GGUF/X-Q4_K_M.gguf";
+    store.model(file, &[("model", file.as_bytes())]);
+    fs::write(dir.path().join("aqui.gguf"), "aquí").unwrap();
+    let more = [(file, "hf.co/org/X-GGUF:X-Q4_K_M.gguf"), ("aquí", "aqui.gguf")];
+    for (want, name) in cases.into_iter().chain(more) {
+        let files = resolve(name, &roots(dir.path())).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(fs::read_to_string(&files.weights[0]).unwrap(), want, "{name}");
+    }
+    let found = resolve("nadie.gguf", &roots(dir.path()));
+    fails(found, Kind::Missing, &["nadie.gguf does not exist"]);
 }

@@ -274,6 +274,15 @@ impl<'a> Metadata<'a> {
         self.typed(key, "a string", Value::as_str)
     }
 
+    /// The texts called `key`: a string is one, an array of strings all that are in it; none where
+    /// there is no such key. An error when it has another type.
+    pub fn texts(self, key: &str) -> Result<Vec<&'a str>, Error> {
+        match self.get(key).and_then(Value::as_str) {
+            Some(text) => Ok(vec![text]),
+            None => Ok(self.strings(key)?.into_iter().flatten().collect()),
+        }
+    }
+
     /// The value called `key` as an array; an error when it has another type.
     pub fn array(self, key: &str) -> Result<Option<Array<'a>>, Error> {
         self.typed(key, "an array", Value::as_array)

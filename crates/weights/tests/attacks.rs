@@ -393,6 +393,10 @@ fn the_small_file_is_whole_and_every_prefix_is_refused() {
     }
     let strings: Vec<&str> = meta.strings("a.str").unwrap().unwrap().collect();
     assert_eq!(strings, ["año", "", "¿qué?"]);
+    assert_eq!(meta.texts("a.str").unwrap(), ["año", "", "¿qué?"]);
+    assert_eq!(meta.texts("general.architecture").unwrap(), ["diminuto"]);
+    assert_eq!(meta.texts("otra").unwrap(), [""; 0]);
+    assert!(meta.texts("a.bool").is_err() && meta.texts("n.u8").is_err());
     let bools = meta.array("a.bool").unwrap().unwrap().scalars().unwrap();
     assert_eq!(bools.collect::<Vec<_>>(), [Value::Bool(false), Value::Bool(true)]);
     let tensor = file.tensor(file.find("dos.ñ").unwrap());

@@ -217,7 +217,7 @@ fn compare(
     csv: Option<Target>,
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
-    let files = open::files(&settings.model()?.value)?;
+    let files = open::files_of(settings, &settings.model()?.value)?;
     let path = recinto_provider::model_files(&files)?[0].clone();
     // Opened once to say what is wrong with it; closed again before anything is started.
     open::model_file(&files)?;

@@ -66,10 +66,10 @@ struct Kind {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     Interrupt::at_once()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    let files = open::files(&args.name)?;
+    let settings = args.archs.settings()?;
+    let files = open::files_of(&settings, &args.name)?;
     let file = open::model_file(&files)?;
     let path = files.weights[0].clone();
-    let settings = args.archs.settings()?;
     let archs = open::archs(&settings)?;
     let fits = archs.find(&file).and_then(|arch| compile(arch, &file, &Options::default()));
     let tokenizer = match &fits {
@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let assumed = fits.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let (pin, verify) = (Row::of(&settings, "pin"), Row::verify(&settings));
-    let said = |key: &str| file.metadata().str(key).ok().flatten();
+    let said = |key: &str| file.metadata().texts(key);
     let licences = licence::stated(&files, said("general.license"), said("general.license.name"));
     let found =
         Found { files, path, file, architecture, assumed, tokenizer, licences, pin, verify };

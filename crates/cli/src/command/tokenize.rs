@@ -66,7 +66,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
     let settings = args.model.settings()?;
     let model = &settings.model()?.value;
-    let files = open::files(model)?;
+    let files = open::files_of(&settings, model)?;
     let text = args.text.read(args.model.lock_memory, &interrupt)?;
     // The vocabulary alone: a text can be tokenized for a model that cannot be run.
     let file = open::model_file(&files)?;

@@ -79,7 +79,7 @@ impl InForce {
         let name = &settings.model.as_ref()?.value;
         let found = InForce::find(settings).ok()??;
         let roots = crate::roots().ok()?;
-        let files = recinto_store::resolve(name, &roots).ok()?;
+        let files = super::files_in(settings, name, &roots).ok()?;
         found.entry(name, &files, &roots)?;
         Some((found.lock.verify(settings)?, found.path))
     }

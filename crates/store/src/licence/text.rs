@@ -104,7 +104,7 @@ const QUALIFIED: &[&str] = &[
     "non-commercial",
     "non-production",
     "noncommercial",
-    "not for",
+    "not for ",
     "not under the",
     "personal use",
     "research only",
@@ -215,6 +215,11 @@ mod tests {
             (
                 "Attribution 4.0 International\n\n=======================\n\nCreative Commons \
               Corporation (\"Creative Commons\") is not a law firm",
+                Some("cc-by-4.0"),
+            ),
+            (
+                "Attribution 4.0 International\n\nThese are not exhaustive, and do not\nform part of \
+                 our licenses.",
                 Some("cc-by-4.0"),
             ),
             ("Creative Commons Attribution 4.0 International Public License", Some("cc-by-4.0")),
