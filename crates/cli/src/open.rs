@@ -109,15 +109,13 @@ impl ModelArgs {
 
     /// Opens the model of `settings`, for what only this process can do.
     pub fn open_for(&self, settings: &Settings, session: SessionOptions) -> Result<Local, Failure> {
-        match settings.provider() {
-            Name::Local => Ok(Local::open(settings, self.options(session))?),
-            other => Err(Failure::usage(format!("provider `{other}` opens no file"))
-                .hint("this command looks into a model: give --provider local")),
-        }
+        of_a_file(settings)?;
+        Ok(Local::open(settings, self.options(session))?)
     }
 
     /// Opens the model of `settings`, of whatever kind, to ask what it is: no text is made.
     pub fn open_any(&self, settings: &Settings) -> Result<Opened<Model>, Failure> {
+        of_a_file(settings)?;
         let open = |paths: &[PathBuf], options: &OpenOptions| Model::open_any(paths, options);
         let options = self.options(SessionOptions::default());
         Ok(recinto_provider::open_as(settings, options, open, |model| model)?)
@@ -152,6 +150,15 @@ impl ModelArgs {
             any_size: self.any_size,
             ..OpenOptions::default()
         }
+    }
+}
+
+/// Refuses settings whose provider opens no file.
+fn of_a_file(settings: &Settings) -> Result<(), Failure> {
+    match settings.provider() {
+        Name::Local => Ok(()),
+        other => Err(Failure::usage(format!("provider `{other}` opens no file"))
+            .hint("this command looks into a model: give --provider local")),
     }
 }
 
