@@ -1,5 +1,5 @@
-//! What the model card beside a model says of its licence: `license`, `license_name` and `license_link`
-//! of the front matter between the first two `---`.
+//! What the model card beside a model says of its licence: `license`, `license_name` and
+//! `license_link` of the front matter between the first two `---`.
 //!
 //! Source: the hub's documentation of model cards. The front matter is YAML; what is read of it
 //! here are values at its top: plain, quoted, listed, folded, commented. Anything else is no value.
