@@ -67,6 +67,11 @@ impl Row {
         self.label
     }
 
+    /// Its group; 0 for none.
+    pub fn group(&self) -> u64 {
+        self.group
+    }
+
     /// Its bucket.
     pub fn bucket(&self) -> Bucket {
         Bucket::of(self.form, self.logits.len())
