@@ -10,6 +10,7 @@ mod egress;
 mod elsewhere;
 mod embed;
 mod endings;
+mod gates;
 #[cfg(feature = "remote")]
 mod hosted;
 mod hostile;

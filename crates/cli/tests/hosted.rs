@@ -363,7 +363,8 @@ fn runs_end_where_no_request_can_succeed() {
     let pages = [page(200, &without.to_string()), whole.clone(), whole];
     let to = Service::start(pages.to_vec());
     let shell = shell(&to, "typesafe");
-    shell.write("r.jsonl", &records.lines().take(2).map(|l| format!("{l}\n")).collect::<String>());
+    let two: String = records.lines().take(2).map(|line| format!("{line}\n")).collect();
+    shell.write("r.jsonl", two);
     let first = shell.run(&args);
     assert_eq!(
         (first.code, &first.json()["records"]["bad"]),

@@ -15,7 +15,7 @@ use shell::{Ran, Shell};
 /// Words that state and option share decide; no model.
 const MOCK: [&str; 2] = ["--judge-provider", "mock"];
 
-const QUESTIONS: &str = r#"
+pub(crate) const QUESTIONS: &str = r#"
 [tema]
 type = "choice"
 instructions = "¿De qué va?"
@@ -28,22 +28,22 @@ type = "noul"
 instructions = "queja grave urgente"
 "#;
 
-fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [args, &MOCK, more].concat()
 }
 
-fn shell() -> Shell {
+pub(crate) fn shell() -> Shell {
     let shell = Shell::new();
     shell.write("q.toml", QUESTIONS);
     shell
 }
 
-fn json(ran: &Ran) -> Value {
+pub(crate) fn json(ran: &Ran) -> Value {
     ran.json()
 }
 
 /// Labelled records that the mock answers well; every `wrong`-th is labelled otherwise.
-fn labelled(count: usize, wrong: usize) -> String {
+pub(crate) fn labelled(count: usize, wrong: usize) -> String {
     let line = |at: usize| {
         let (text, right, other) = match at % 2 {
             0 => ("cobro tarjeta factura", "pagos", "envíos"),
@@ -206,6 +206,44 @@ fn wrong_usage() {
             "risk",
             &["gate", "fit", "--risk", "2", "--data", "bad.jsonl", "-o", "g", "-Q", "q.toml"],
             &["between 0 and 1"],
+        ),
+        (
+            "mass, before a line is read",
+            &[
+                "gate",
+                "fit",
+                "--risk",
+                "0.1",
+                "--least-mass",
+                "2",
+                "--data",
+                "bad.jsonl",
+                "-o",
+                "g",
+            ],
+            &["--least-mass must be from 0 to 1"],
+        ),
+        (
+            "no mass",
+            &["gate", "fit", "--risk", "0.1", "--least-mass", "NaN", "--data", "no", "-o", "g"],
+            &["--least-mass must be from 0 to 1"],
+        ),
+        (
+            "sides of sets",
+            &[
+                "gate",
+                "fit",
+                "--risk",
+                "0.1",
+                "--promise",
+                "sets",
+                "--sides",
+                "--data",
+                "no",
+                "-o",
+                "g",
+            ],
+            &["--sides is for thresholds"],
         ),
         (
             "bad labels",

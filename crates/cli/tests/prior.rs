@@ -40,8 +40,9 @@ fn states(count: usize) -> String {
 fn labelled(count: usize) -> String {
     let label = |line: &str| if line.contains("piña") { "piña" } else { "manzana" };
     let all = states(count);
-    let line =
-        |line: &str| line.replace('}', &format!(",\"labels\":{{\"choose\":\"{}\"}}}}\n", label(line)));
+    let line = |line: &str| {
+        line.replace('}', &format!(",\"labels\":{{\"choose\":\"{}\"}}}}\n", label(line)))
+    };
     all.lines().map(line).collect()
 }
 

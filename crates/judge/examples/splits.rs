@@ -33,8 +33,7 @@ type Way = (&'static str, fn(&[Trial], f64) -> Option<f64>);
 const WAYS: [Way; 2] = [
     ("selective", |trials, risk| Some(gate::selective(trials, risk, DELTA).ok()?.threshold.0)),
     ("fixed-sequence", |trials, risk| {
-        let grid = gate::sequence(trials, risk, DELTA);
-        let found = gate::fixed_sequence(trials, risk, DELTA, gate::Test::Binomial, &grid);
+        let found = gate::fixed_sequence(trials, risk, DELTA, gate::Test::Binomial);
         Some(found.ok()?.threshold.0)
     }),
 ];

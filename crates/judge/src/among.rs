@@ -127,6 +127,8 @@ impl Among {
                 Outcome::Review { reasons: vec![Reason::Rounds { options, rounds }] }
             }
             Outcome::Review { mut reasons } if rounds > 1 => {
+                // The last round asks a question that nobody could have labelled.
+                reasons.retain(|reason| *reason != Reason::OtherQuestion);
                 reasons.push(Reason::Rounds { options, rounds });
                 Outcome::Review { reasons }
             }

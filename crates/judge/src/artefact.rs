@@ -12,7 +12,7 @@ use crate::{
     rows::{Scored, Trial, split},
 };
 
-/// The schema this version writes and reads.
+/// The schema of calibrations that this version writes and reads.
 pub const SCHEMA: u32 = 1;
 
 /// What is kept in a file: JSON in one spelling (keys sorted, no blanks, fractions as text), with a
@@ -20,6 +20,8 @@ pub const SCHEMA: u32 = 1;
 pub trait Artefact: Serialize + DeserializeOwned {
     /// What it is, for messages.
     const NAME: &'static str;
+    /// The schema that this version writes and reads.
+    const SCHEMA: u32 = SCHEMA;
 
     /// Refuses numbers that no fit gives: what is read need not be what was written.
     fn check(&self) -> Result<(), Error>;
@@ -42,9 +44,12 @@ pub trait Artefact: Serialize + DeserializeOwned {
         }
         let (bytes, name) = (bytes.strip_suffix(b"\n").unwrap_or(bytes), Self::NAME);
         let head: Head = serde_json::from_slice(bytes).map_err(|e| Error::json(name, &e))?;
-        if head.schema != SCHEMA {
-            let what = format!("{name} of schema {}; this version reads {SCHEMA}", head.schema);
-            return Err(Error::new(Kind::Schema, what));
+        if head.schema != Self::SCHEMA {
+            let (found, known) = (head.schema, Self::SCHEMA);
+            let what = format!("{name} of schema {found}; this version reads {known}");
+            return Err(Error::new(Kind::Schema, what).with_hint(
+                "fit it again with this version, or use it with the one that wrote it",
+            ));
         }
         let read: Self = serde_json::from_slice(bytes).map_err(|e| Error::json(name, &e))?;
         if read.to_bytes() != bytes {

@@ -84,6 +84,14 @@ pub fn hoeffding_bentkus(errors: u64, n: u64, alpha: f64) -> f64 {
     hoeffding.min(bentkus).min(1.0)
 }
 
+/// The fewest rows that certify `risk` with probability 1 − `delta` when none of them is wrong: the
+/// first n with (1 − risk)ⁿ ≤ delta. Both strictly between 0 and 1.
+pub fn fewest_rows(risk: f64, delta: f64) -> u64 {
+    // The tolerance keeps a whole number from becoming the next one by rounding.
+    let exact = delta.ln() / (-risk).ln_1p();
+    if exact.is_nan() { u64::MAX } else { (exact - 1e-9).ceil().max(1.0) as u64 }
+}
+
 /// More rows than anybody labels. It also bounds the work: tails take some √rows steps.
 const MOST_ROWS: u64 = 1 << 24;
 

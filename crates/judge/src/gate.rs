@@ -5,7 +5,10 @@
 
 mod cell;
 mod certify;
-mod set_gate;
+mod curve;
+mod draw;
+mod fit;
+mod refusal;
 mod sets;
 
 use std::collections::BTreeMap;
@@ -15,129 +18,22 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::Cell;
 pub use certify::{
-    Certificate, Refusal, Test, count, fixed, fixed_sequence, risk_control, risk_control_on,
-    selective, sequence,
+    Certificate, Test, count, fixed, fixed_sequence, fixed_sequence_on, multistart, risk_control,
+    risk_control_on, selective,
 };
-pub use set_gate::SetGate;
+pub use draw::{Demand, Demands, Draw};
+pub use fit::{Finding, Fit, Promise, Terms, check};
+pub use refusal::Refusal;
 pub use sets::{Score, Sets};
 
-use crate::{
-    Answer, Error, Fraction, Identity, Kind, Outcome, Reason, Unavailable,
-    artefact::{Artefact, SCHEMA},
-    rows::Trial,
-};
+use crate::{Answer, Error, Identity, Kind, Outcome, Reason, Unavailable, artefact::Artefact};
 
-/// What is promised about answers that pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Promise {
-    /// Of those that pass, at most the risk is wrong; by binary search (SGR).
-    Selective,
-    /// The same, by a fixed sequence of exact tests (Learn then Test).
-    FixedSequence,
-    /// Of all answers, at most the risk passes and is wrong, on average (conformal risk control).
-    RiskControl,
-}
+/// The schema of gates that this version writes and reads. 2: bound to questions, independent
+/// draws, prediction sets.
+const SCHEMA: u32 = 2;
 
-/// How a gate is fitted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Terms {
-    /// What is promised.
-    pub promise: Promise,
-    /// The largest share of errors, strictly between 0 and 1.
-    pub risk: Fraction,
-    /// The probability, over the labelled rows, that the promise fails in any cell; strictly
-    /// between 0 and 1. [`Promise::RiskControl`] does not use it.
-    pub delta: Fraction,
-    /// Whether answers of yes and of no have thresholds of their own.
-    pub sides: bool,
-}
-
-/// What an answer must have besides confidence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Demands {
-    /// The least share of probability on the labels, where it is known.
-    pub least_mass: Fraction,
-    /// The most orders of the options that may give another answer.
-    pub most_flips: u64,
-    /// Whether an answer may pass although part of its input was not read.
-    pub cut: bool,
-}
-
-impl Default for Demands {
-    fn default() -> Demands {
-        Demands { least_mass: Fraction(0.5), most_flips: 0, cut: false }
-    }
-}
-
-impl Demands {
-    fn are_sound(&self) -> bool {
-        (0.0..=1.0).contains(&self.least_mass.0)
-    }
-
-    /// What else than its confidence keeps an answer from passing.
-    fn reasons(&self, answer: &Answer) -> Result<Vec<Reason>, Unavailable> {
-        let (facts, least) = (answer.facts(), self.least_mass.0);
-        if !(0.0..=1.0).contains(&answer.answer_confidence()) {
-            return Err(Unavailable::NotANumber);
-        }
-        if let Some(mass) = facts.option_mass
-            && (mass.is_nan() || mass < least)
-        {
-            return Err(Unavailable::LowMass { mass, least });
-        }
-        let mut reasons = Vec::new();
-        if answer.is_tied() {
-            reasons.push(Reason::Tie);
-        }
-        if facts.truncation.is_cut() && !self.cut {
-            reasons.push(Reason::Truncated);
-        }
-        if let Some(order) = facts.order
-            && order.flips > self.most_flips
-        {
-            reasons.push(Reason::OrderSensitive { flips: order.flips, readings: order.readings });
-        }
-        Ok(reasons)
-    }
-
-    /// A labelled answer as a row for [`Gate::fit`]. One that these demands would keep from passing
-    /// counts as one without a confidence: it is never among those whose risk is bounded.
-    pub fn trial(&self, answer: &Answer, correct: bool) -> (Cell, Trial) {
-        let may_pass = self.reasons(answer).is_ok_and(|reasons| reasons.is_empty());
-        let confidence = if may_pass { answer.answer_confidence() } else { f64::NAN };
-        (Cell::of(answer), Trial { confidence, correct })
-    }
-}
-
-/// Whether an answer is by the model, and with the calibration, that a gate was fitted for.
-fn bound(
-    answer: &Answer,
-    identity: &Identity,
-    calibration: Option<Digest>,
-) -> Result<(), Unavailable> {
-    if answer.facts().identity != identity.digest() {
-        return Err(Unavailable::OtherModel);
-    }
-    if answer.facts().calibrated != calibration {
-        return Err(Unavailable::OtherCalibration);
-    }
-    Ok(())
-}
-
-/// What is known about one cell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finding {
-    /// A threshold.
-    Certified(Certificate),
-    /// No threshold: nothing passes.
-    Refused(Refusal),
-}
-
-/// A fitted gate. Bound to who reads and to the calibration that was applied.
+/// A fitted gate. Bound to who reads, to the calibration that was applied, and to the questions
+/// that were labelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
@@ -149,52 +45,62 @@ pub struct Gate {
     made: u64,
     terms: Terms,
     demands: Demands,
-    cells: BTreeMap<Cell, Finding>,
+    /// Draws of each question.
+    questions: BTreeMap<Digest, u64>,
+    cells: BTreeMap<Cell, Fit>,
+}
+
+/// Refuses draws that are none, or that were calibrated by something else.
+fn check_draws(draws: &[Draw], calibration: Option<Digest>) -> Result<(), Error> {
+    let sound = |draw: &Draw| {
+        let p = &draw.scored.p;
+        draw.scored.label < p.len() && p.iter().all(|p| p.is_nan() || (0.0..=1.0).contains(p))
+    };
+    if !draws.iter().all(sound) {
+        return Err(Error::new(Kind::Rows, "a confidence below 0 or above 1, or no right option")
+            .with_hint("use the probabilities of each answer"));
+    }
+    if draws.iter().any(|draw| draw.calibrated.is_some() && draw.calibrated != calibration) {
+        return Err(Error::new(Kind::Rows, "an answer that another calibration was applied to"));
+    }
+    Ok(())
 }
 
 impl Gate {
-    /// Fits a threshold for each cell on labelled trials of it, made by [`Demands::trial`] with
-    /// the same `demands`: only then is the bound about what passes. `calibration` is the digest of
-    /// what was applied to their confidences. `delta` is shared out between the cells, so that
-    /// all promises hold together.
+    /// Fits each cell on labelled answers of it, made by [`Demands::draw`] with the same `demands`:
+    /// only then is the bound about what passes. Of each state and of each group one is counted.
+    /// `calibration` is the digest of what was applied to their confidences where it has a map.
+    /// `delta` is shared out between the cells, so that all promises hold together.
     pub fn fit(
         identity: Identity,
         calibration: Option<Digest>,
         made: u64,
-        rows: &[(Cell, Trial)],
+        draws: &[Draw],
         terms: Terms,
         demands: Demands,
     ) -> Result<Gate, Error> {
-        let inside = |x: f64| x > 0.0 && x < 1.0;
-        if !inside(terms.risk.0) || !inside(terms.delta.0) {
-            return Err(Error::new(Kind::Number, "risk and delta of a gate")
-                .with_hint("strictly between 0 and 1, such as 0.05"));
-        }
-        if !demands.are_sound() {
-            return Err(Error::new(Kind::Number, "the least mass of a gate")
-                .with_hint("between 0 and 1, such as 0.5"));
-        }
-        let outside = |t: &Trial| !t.confidence.is_nan() && !(0.0..=1.0).contains(&t.confidence);
-        if rows.iter().any(|(_, trial)| outside(trial)) {
-            return Err(Error::new(Kind::Rows, "a confidence below 0 or above 1")
-                .with_hint("use the largest probability of each answer"));
-        }
-        let mut by_cell: BTreeMap<Cell, Vec<Trial>> = BTreeMap::new();
-        for (cell, trial) in rows {
-            by_cell.entry(cell.kept(terms.sides)).or_default().push(*trial);
+        check(&terms, &demands)?;
+        check_draws(draws, calibration)?;
+        let mut by_cell: BTreeMap<Cell, Vec<&Draw>> = BTreeMap::new();
+        for draw in draws {
+            by_cell.entry(draw.cell.kept(terms.sides)).or_default().push(draw);
         }
         let (risk, delta) = (terms.risk.0, terms.delta.0 / by_cell.len().max(1) as f64);
-        let certify = |trials: &Vec<Trial>| match terms.promise {
-            Promise::Selective => selective(trials, risk, delta),
-            Promise::FixedSequence => {
-                let grid = sequence(trials, risk, delta);
-                fixed_sequence(trials, risk, delta, Test::Binomial, &grid)
+        let (mut cells, mut questions) = (BTreeMap::new(), BTreeMap::new());
+        for (cell, all) in by_cell {
+            let calibrated = all.iter().any(|draw| draw.calibrated.is_some());
+            if all.iter().any(|draw| draw.calibrated.is_some() != calibrated) {
+                let what = format!("answers of {cell}, some of them calibrated and some not");
+                return Err(Error::new(Kind::Rows, what));
             }
-            Promise::RiskControl => risk_control(trials, risk),
-        };
-        let found = |trials| certify(trials).map_or_else(Finding::Refused, Finding::Certified);
-        let cells = by_cell.iter().map(|(cell, trials)| (*cell, found(trials))).collect();
-        Ok(Gate { schema: SCHEMA, identity, calibration, made, terms, demands, cells })
+            let draws = draw::independent(&all);
+            for draw in &draws {
+                *questions.entry(draw.question).or_default() += 1;
+            }
+            let fit = Fit::of(terms.promise, all.len(), &draws, risk, delta);
+            cells.insert(cell, fit);
+        }
+        Ok(Gate { schema: SCHEMA, identity, calibration, made, terms, demands, questions, cells })
     }
 
     /// What was asked for.
@@ -217,9 +123,19 @@ impl Gate {
         &self.demands
     }
 
+    /// The questions that it was fitted on, and the draws of each.
+    pub fn questions(&self) -> &BTreeMap<Digest, u64> {
+        &self.questions
+    }
+
     /// What is known about each cell.
-    pub fn cells(&self) -> &BTreeMap<Cell, Finding> {
+    pub fn cells(&self) -> &BTreeMap<Cell, Fit> {
         &self.cells
+    }
+
+    /// Whether answers to a question may pass.
+    pub fn is_for(&self, question: Digest) -> bool {
+        self.terms.any_question || self.questions.contains_key(&question)
     }
 
     /// What to do with an answer, or with its absence.
@@ -227,48 +143,104 @@ impl Gate {
         self.try_decide(answer).unwrap_or_else(|reason| Outcome::Unavailable { reason })
     }
 
+    /// The options that stay possible, by their indexes in the declared order; `None` where the
+    /// gate knows none for such answers.
+    pub fn set(&self, answer: &Answer) -> Option<Vec<usize>> {
+        let fit = self.bound(answer).ok()?;
+        match fit.map(|fit| fit.finding) {
+            Some(Finding::Sets(sets)) if self.is_for(answer.facts().question) => {
+                let p: Vec<f64> = answer.probabilities().iter().map(|share| share.p).collect();
+                Some(sets.set(&p))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is known about answers like this one, when it is by the model, and with the
+    /// calibration, that the gate was fitted for. A calibration need not have a map for every
+    /// question: where it had none at the fit, an answer without one is what it was fitted on.
+    fn bound(&self, answer: &Answer) -> Result<Option<&Fit>, Unavailable> {
+        let facts = answer.facts();
+        if facts.identity != self.identity.digest() {
+            return Err(Unavailable::OtherModel);
+        }
+        let fit = self.cells.get(&Cell::of(answer).kept(self.terms.sides));
+        let same = match facts.calibrated {
+            Some(_) => facts.calibrated == self.calibration && fit.is_none_or(|fit| fit.calibrated),
+            None => fit.is_none_or(|fit| !fit.calibrated),
+        };
+        if same { Ok(fit) } else { Err(Unavailable::OtherCalibration) }
+    }
+
     fn try_decide(&self, answer: Result<&Answer, &Unavailable>) -> Result<Outcome, Unavailable> {
         let answer = answer.map_err(Unavailable::clone)?;
         let confidence = answer.answer_confidence();
-        bound(answer, &self.identity, self.calibration)?;
+        let fit = self.bound(answer)?;
         let mut reasons = self.demands.reasons(answer)?;
-        let cell = Cell::of(answer).kept(self.terms.sides);
-        let threshold = match self.cells.get(&cell) {
-            Some(Finding::Certified(certificate)) => certificate.threshold.0,
+        if !self.is_for(answer.facts().question) {
+            reasons.push(Reason::OtherQuestion);
+        }
+        let threshold = match fit.map(|fit| fit.finding) {
+            Some(Finding::Certified(certificate)) => {
+                let threshold = certificate.threshold.0;
+                // Written so that what is no number reaches nothing.
+                let reached = confidence >= threshold;
+                if !reached {
+                    reasons.push(Reason::BelowThreshold { confidence, threshold });
+                }
+                threshold
+            }
+            Some(Finding::Sets(sets)) => {
+                let p: Vec<f64> = answer.probabilities().iter().map(|share| share.p).collect();
+                let set = sets.set(&p);
+                // The option that is left must be the one that was answered.
+                if !matches!(set[..], [only] if p[only] >= confidence) {
+                    reasons.push(Reason::Set { options: set.len() as u64 });
+                }
+                (1.0 - sets.quantile.0).clamp(0.0, 1.0)
+            }
             _ => {
-                reasons.push(Reason::NoThreshold { bucket: cell.bucket });
+                reasons.push(Reason::NoThreshold { bucket: answer.bucket() });
                 f64::INFINITY
             }
         };
-        let reached = confidence >= threshold;
-        if !reached && threshold.is_finite() {
-            reasons.push(Reason::BelowThreshold { confidence, threshold });
+        match reasons.is_empty() {
+            true => Ok(Outcome::Pass { confidence, threshold }),
+            false => Ok(Outcome::Review { reasons }),
         }
-        if reached && reasons.is_empty() {
-            return Ok(Outcome::Pass { confidence, threshold });
-        }
-        Ok(Outcome::Review { reasons })
     }
 }
 
 impl Artefact for Gate {
     const NAME: &'static str = "a gate";
+    const SCHEMA: u32 = SCHEMA;
 
     fn check(&self) -> Result<(), Error> {
-        let inside = |x: f64| x > 0.0 && x < 1.0;
+        let terms = &self.terms;
         let sound = |finding: &Finding| match finding {
             Finding::Certified(c) => {
-                (0.0..=1.0).contains(&c.threshold.0)
+                terms.promise != Promise::Sets
+                    && (0.0..=1.0).contains(&c.threshold.0)
                     && c.errors <= c.accepted
                     && c.accepted <= c.rows
-                    && c.bound.0 <= self.terms.risk.0
+                    && c.bound.0 <= terms.risk.0
+            }
+            Finding::Sets(sets) => {
+                // Sums of probabilities may end a little above 1.
+                terms.promise == Promise::Sets
+                    && (0.0..=1.0 + 1e-9).contains(&sets.quantile.0)
+                    && sets.miss.0 == terms.risk.0
             }
             Finding::Refused(_) => true,
         };
-        let terms = inside(self.terms.risk.0) && inside(self.terms.delta.0);
-        if !terms || !self.demands.are_sound() || !self.cells.values().all(sound) {
-            return Err(Error::new(Kind::Number, "a gate whose numbers no fit gives"));
-        }
-        Ok(())
+        let sound = |fit: &Fit| {
+            let kept = fit.kept_out.values().try_fold(fit.repeated, |sum, n| sum.checked_add(*n));
+            kept.is_some_and(|kept| kept <= fit.labels)
+                && !(fit.calibrated && self.calibration.is_none())
+                && sound(&fit.finding)
+        };
+        let wrong = || Error::new(Kind::Number, "a gate whose numbers no fit gives");
+        check(terms, &self.demands).map_err(|_| wrong())?;
+        if self.cells.values().all(sound) { Ok(()) } else { Err(wrong()) }
     }
 }

@@ -116,6 +116,8 @@ pub enum Reason {
         /// Rounds.
         rounds: u64,
     },
+    /// The gate was fitted without a label of this question.
+    OtherQuestion,
     /// There is no gate that could let it pass.
     NoGate,
     /// More than one option, or none, stays possible.
@@ -143,6 +145,10 @@ impl fmt::Display for Reason {
                     "{options} options met in {rounds} rounds, and no gate is fitted for that"
                 )
             }
+            Reason::OtherQuestion => f.write_str(
+                "the gate was fitted without a label of this question; label some records of it and \
+                 fit again, with --any-question for all questions of a form",
+            ),
             Reason::NoGate => f.write_str("no gate was given"),
             Reason::Set { options } => write!(f, "{options} options stay possible"),
         }

@@ -164,9 +164,9 @@ impl Report {
         gate.cells()
             .iter()
             .filter(|(cell, _)| cell.bucket.form == self.form)
-            .filter_map(|(_, finding)| match finding {
+            .filter_map(|(_, fit)| match fit.finding {
                 crate::gate::Finding::Certified(c) => Some(c.threshold.0),
-                crate::gate::Finding::Refused(_) => None,
+                _ => None,
             })
             .collect()
     }

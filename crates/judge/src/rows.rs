@@ -102,6 +102,14 @@ impl Row {
         self.label
     }
 
+    /// Its group; 0 for none.
+    pub fn group(&self) -> u64 {
+        match self.kin {
+            Kin::Group(group) => group,
+            Kin::Alone | Kin::Record(_) => 0,
+        }
+    }
+
     /// Its bucket.
     pub fn bucket(&self) -> Bucket {
         Bucket::of(self.form, self.logits.len())

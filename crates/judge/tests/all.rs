@@ -2,6 +2,7 @@
 
 mod among;
 mod common;
+mod gate;
 mod metrics;
 mod pipeline;
 mod promises;

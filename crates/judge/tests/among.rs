@@ -1,5 +1,7 @@
 //! Choices of more options than are asked at once: rounds, and a gate that they never pass.
 
+use crate::common;
+
 use recinto_judge::{
     Choice, Fraction, Gate, Judge, Kind, Mock, Mode, Outcome, Question, Questions, Reason, State,
     Trial, Unavailable,
@@ -29,7 +31,9 @@ fn open_gate(judge: &Judge<Mock>, question: &Question) -> Gate {
         risk: Fraction(0.05),
         delta: Fraction(0.05),
         sides: false,
+        any_question: false,
     };
+    let rows = common::draws(&rows, question.digest());
     Gate::fit(judge.identity(), None, 0, &rows, terms, Demands::default()).expect("a gate")
 }
 

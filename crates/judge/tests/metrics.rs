@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use recinto_judge::{
     Form, Kind, Row, Scored, Trial,
     calibrate::{self, Fitted, Method},
-    gate::{Refusal, Score, Sets, Test, fixed_sequence, risk_control_on, selective},
+    gate::{Refusal, Score, Sets, Test, fixed_sequence_on, risk_control_on, selective},
     metrics::{self, calibration_error, equal_count, equal_width, largest_gap},
 };
 
@@ -84,7 +84,7 @@ fn thresholds_of_the_published_rows() {
     let grid: Vec<f64> = (0..15).map(|i| f64::from(95 - 5 * i) / 100.0).collect();
     for (risk, key) in [(0.1, "alpha=0.1"), (0.2, "alpha=0.2"), (0.3, "alpha=0.3")] {
         let at = &want["ltt_fixed_sequence_selective_error"][format!("{key} delta=0.05")];
-        let got = fixed_sequence(&t, risk, 0.05, Test::HoeffdingBentkus, &grid);
+        let got = fixed_sequence_on(&t, risk, 0.05, Test::HoeffdingBentkus, &grid);
         assert_eq!(got.map(|c| c.threshold.0).ok(), at["lambda"].as_f64(), "{key}");
         for step in at["sequence"].as_array().unwrap() {
             let (n, errors) = recinto_judge::gate::count(&t, step[0].as_f64().unwrap());

@@ -1,14 +1,15 @@
 //! From a question to an outcome through the mock: orders, prior, calibration, artefacts, gate.
 
+use crate::common;
+
 use proptest::prelude::*;
 use recinto_judge::{
     Abilities, Answer, Artefact, Backend, Bucket, Calibration, Choice, Evidence, Facts, Form,
     Fraction, Gate, Identity, Judge, Kind, Mock, Mode, Model, Orders, Outcome, Question, Questions,
-    Reading, Reason, Row, Scored, Settings, Shown, State, Trial, Truncation, Unavailable, Usage,
-    Value,
+    Reading, Row, Settings, Shown, State, Trial, Truncation, Unavailable, Usage, Value,
     calibrate::Method,
     check::Readout,
-    gate::{Demands, Finding, Promise, Refusal, Score, SetGate, Terms},
+    gate::{Demand, Demands, Finding, Promise, Refusal, Terms},
     rows::Stream,
 };
 
@@ -409,7 +410,13 @@ fn facts(identity: &Identity) -> Facts {
 }
 
 fn terms(promise: Promise) -> Terms {
-    Terms { promise, risk: Fraction(0.05), delta: Fraction(0.05), sides: false }
+    Terms {
+        promise,
+        risk: Fraction(0.05),
+        delta: Fraction(0.05),
+        sides: false,
+        any_question: false,
+    }
 }
 
 /// A gate of three options whose threshold is near 0.8; two options are refused.
@@ -424,6 +431,7 @@ fn gate(promise: Promise) -> Gate {
         rows.push((few.into(), Trial { confidence, correct: stream.next() < right }));
         rows.push((two.into(), Trial { confidence, correct: stream.next() < 0.5 }));
     }
+    let rows = common::draws(&rows, recinto_receipt::sha256(b"x"));
     let demands = Demands::default();
     Gate::fit(identity(), None, 1_800_000_000, &rows, terms(promise), demands).unwrap()
 }
@@ -431,11 +439,11 @@ fn gate(promise: Promise) -> Gate {
 #[test]
 fn a_gate_decides() {
     let gate = gate(Promise::Selective);
-    let few = &gate.cells()[&Bucket::of(Form::Choose, 3).into()];
+    let few = &gate.cells()[&Bucket::of(Form::Choose, 3).into()].finding;
     let Finding::Certified(certificate) = few else { panic!("{few:?}") };
     let threshold = certificate.threshold.0;
     assert!((0.7..0.85).contains(&threshold), "{threshold}");
-    let two = &gate.cells()[&Bucket::of(Form::Choose, 2).into()];
+    let two = &gate.cells()[&Bucket::of(Form::Choose, 2).into()].finding;
     assert!(matches!(two, Finding::Refused(Refusal::TooManyErrors { .. })), "{two:?}");
 
     let of = |p: &[f64], change: &dyn Fn(&mut Facts)| {
@@ -447,7 +455,7 @@ fn a_gate_decides() {
     let sure = [0.95, 0.03, 0.02];
     type Change<'a> = &'a dyn Fn(&mut Facts);
     let order = |flips| recinto_judge::debias::Sensitivity { readings: 3, flips, spread: 0.4 };
-    let cases: [(&str, &[f64], Change<'_>, &str); 14] = [
+    let cases: [(&str, &[f64], Change<'_>, &str); 15] = [
         ("sure", &sure, &|_| {}, "pass"),
         ("unsure", &[0.6, 0.3, 0.1], &|_| {}, "below-threshold"),
         ("just below", &[threshold - 1e-9, 1.0 - threshold, 1e-9], &|_| {}, "below-threshold"),
@@ -460,6 +468,12 @@ fn a_gate_decides() {
         ("steady", &sure, &|f| f.order = Some(order(0)), "pass"),
         ("mass", &sure, &|f| f.option_mass = Some(0.4), "low-mass"),
         ("mass unknown", &sure, &|f| f.option_mass = None, "pass"),
+        (
+            "another question",
+            &sure,
+            &|f| f.question = recinto_receipt::sha256(b"q"),
+            "other-question",
+        ),
         ("another model", &sure, &|f| f.identity = recinto_receipt::sha256(b"y"), "other-model"),
         (
             "calibrated",
@@ -491,15 +505,24 @@ fn a_gate_decides() {
     assert_eq!(nan_mass.unwrap_err(), Unavailable::NotANumber);
     // What may not pass for another reason is no evidence about what may.
     let demands = Demands::default();
-    let (_, trial) = demands.trial(&of(&sure, &|f| f.truncation.dropped = 1).unwrap(), true);
-    assert!(trial.confidence.is_nan());
-    let (cell, trial) = demands.trial(&of(&sure, &|_| {}).unwrap(), true);
-    assert_eq!((cell.to_string().as_str(), trial.confidence), ("choice:3-5", 0.95));
+    let draw = demands.draw(&of(&sure, &|f| f.truncation.dropped = 1).unwrap(), 0, 0);
+    assert!(draw.trial().confidence.is_nan() && draw.unmet == Some(Demand::Whole));
+    let draw = demands.draw(&of(&sure, &|_| {}).unwrap(), 0, 0);
+    assert_eq!((draw.cell.to_string().as_str(), draw.trial().confidence), ("choice:3-5", 0.95));
+    assert!(draw.trial().correct && draw.unmet.is_none());
 }
+
+const PROMISES: [Promise; 5] = [
+    Promise::Selective,
+    Promise::FixedSequence,
+    Promise::Multistart,
+    Promise::RiskControl,
+    Promise::Sets,
+];
 
 #[test]
 fn a_gate_is_an_artefact() {
-    for promise in [Promise::Selective, Promise::FixedSequence, Promise::RiskControl] {
+    for promise in PROMISES {
         let gate = gate(promise);
         let bytes = gate.to_bytes();
         assert_eq!(Gate::from_bytes(&bytes).unwrap(), gate);
@@ -516,11 +539,20 @@ fn a_gate_is_an_artefact() {
         ("a bucket", text.replacen("choice:3-5", "choice:tres", 1)),
         ("a key", text.replacen('{', "{\"a\":1,", 1)),
         ("a blank", text.replacen(',', ", ", 1)),
+        ("one that never was", text.replacen("\"calibrated\":false", "\"calibrated\":true", 1)),
+        ("sets", text.replacen("\"selective\"", "\"sets\"", 1)),
+        ("more left out than there are", text.replacen("\"repeated\":0", "\"repeated\":9999", 1)),
+        ("of an earlier version", text.replacen("\"schema\":2", "\"schema\":1", 1)),
     ];
     for (name, edited) in edits {
         assert_ne!(edited, text, "{name}");
         assert!(Gate::from_bytes(edited.as_bytes()).is_err(), "{name}");
     }
+    let old = text.replacen("\"schema\":2", "\"schema\":1", 1);
+    let old = Gate::from_bytes(old.as_bytes()).unwrap_err();
+    assert_eq!(old.kind(), Kind::Schema);
+    assert!(old.to_string().contains("a gate of schema 1; this version reads 2"), "{old}");
+    assert!(old.hint().unwrap().contains("fit it again"), "{old}");
     let fit = |risk: f64, delta: f64, confidence: f64| {
         let rows = [(Bucket::of(Form::Choose, 3).into(), Trial { confidence, correct: true })];
         let terms = Terms {
@@ -528,7 +560,9 @@ fn a_gate_is_an_artefact() {
             risk: Fraction(risk),
             delta: Fraction(delta),
             sides: false,
+            any_question: false,
         };
+        let rows = common::draws(&rows, recinto_receipt::sha256(b"x"));
         Gate::fit(identity(), None, 0, &rows, terms, Demands::default())
     };
     for (risk, delta, confidence) in [
@@ -541,7 +575,7 @@ fn a_gate_is_an_artefact() {
         assert!(fit(risk, delta, confidence).is_err(), "{risk} {delta} {confidence}");
     }
     let gate = fit(0.05, 0.05, 0.9).unwrap();
-    let finding = &gate.cells()[&Bucket::of(Form::Choose, 3).into()];
+    let finding = &gate.cells()[&Bucket::of(Form::Choose, 3).into()].finding;
     let Finding::Refused(Refusal::TooFew { rows: 1, missing }) = finding else {
         panic!("{finding:?}")
     };
@@ -552,15 +586,19 @@ fn a_gate_is_an_artefact() {
 #[test]
 fn a_zone_of_two_thresholds() {
     let demands = Demands::default();
-    let of = |yes: f64| {
-        Answer::new(&Question::whether("x"), &[1.0 - yes, yes], facts(&identity())).unwrap()
+    let at = |yes: f64, state: &[u8]| {
+        let facts = Facts { state: recinto_receipt::sha256(state), ..facts(&identity()) };
+        Answer::new(&Question::whether("x"), &[1.0 - yes, yes], facts).unwrap()
     };
+    let of = |yes: f64| at(yes, b"x");
     let mut stream = Stream::new(77);
-    let rows: Vec<_> = (0..6000)
-        .map(|_| {
+    let rows: Vec<_> = (0..6000u32)
+        .map(|state| {
             let yes = stream.next();
             let right = if yes > 0.9 { 0.998 } else { 0.8 };
-            demands.trial(&of(yes), stream.next() < right)
+            let answer = at(yes, &state.to_le_bytes());
+            let right = stream.next() < right;
+            demands.draw(&answer, usize::from((yes > 0.5) == right), 0)
         })
         .collect();
     let fit = |sides| {
@@ -576,48 +614,6 @@ fn a_zone_of_two_thresholds() {
     }
     assert!(!both.decide(Ok(&of(0.99))).is_pass(), "together, the errors of no are in the way");
     assert_eq!(Gate::from_bytes(&zone.to_bytes()).unwrap(), zone);
-}
-
-#[test]
-fn one_option_left_passes() {
-    let bucket = Bucket::of(Form::Choose, 3);
-    let mut scored: Vec<(Bucket, Scored)> =
-        rows(Form::Choose, 3, 500, 8).iter().map(|row| (bucket, Scored::at(row, 2.0))).collect();
-    scored.push((Bucket::of(Form::Choose, 8), Scored { p: vec![0.125; 8], label: 0 }));
-    for score in [Score::LeastAmbiguous, Score::Adaptive] {
-        let (gate, refused) =
-            SetGate::fit(identity(), None, 0, &scored, (score, 0.1), Demands::default());
-        assert_eq!(refused.len(), 1, "one row of eight options");
-        let of = |p: &[f64], change: fn(&mut Facts)| {
-            let mut facts = facts(&identity());
-            change(&mut facts);
-            let labels = (0..p.len()).map(|i| Choice::plain(format!("o{i}")));
-            Answer::new(&Question::choose("x", labels), p, facts).unwrap()
-        };
-        let sure = of(&[0.98, 0.01, 0.01], |_| {});
-        assert!(gate.decide(Ok(&sure)).is_pass(), "{score:?}");
-        let open = gate.decide(Ok(&of(&[0.4, 0.35, 0.25], |_| {})));
-        let Outcome::Review { reasons } = open else { panic!("{open:?}") };
-        assert!(matches!(reasons[0], Reason::Set { options: 2..=3 }), "{reasons:?}");
-        let other = of(&[0.98, 0.01, 0.01], |f| f.identity = recinto_receipt::sha256(b"y"));
-        let cut = of(&[0.98, 0.01, 0.01], |f| f.truncation.dropped = 1);
-        let unknown = of(&[0.98, 0.02], |_| {});
-        assert_eq!(gate.decide(Ok(&other)).name(), "unavailable");
-        assert_eq!(gate.decide(Ok(&cut)).name(), "review");
-        assert_eq!(gate.decide(Ok(&unknown)).name(), "review");
-        assert_eq!(gate.decide(Err(&Unavailable::Offline)).name(), "unavailable");
-        let bytes = gate.to_bytes();
-        assert_eq!(SetGate::from_bytes(&bytes).unwrap().digest(), gate.digest());
-        let text = String::from_utf8(bytes).unwrap();
-        for edited in [
-            text.replacen("\"miss\":\"0.1\"", "\"miss\":\"0.0\"", 2),
-            text.replacen("\"schema\":1", "\"schema\":9", 1),
-            text.replacen(',', " ,", 1),
-        ] {
-            assert_ne!(edited, text);
-            assert!(SetGate::from_bytes(edited.as_bytes()).is_err());
-        }
-    }
 }
 
 proptest! {

@@ -25,8 +25,10 @@ fn report() -> Report {
         risk: Fraction(0.3),
         delta: Fraction(0.05),
         sides: false,
+        any_question: false,
     };
-    let gate = Gate::fit(identity, None, 0, &trials, terms, Demands::default()).unwrap();
+    let draws = common::draws(&trials, recinto_receipt::sha256(b"q"));
+    let gate = Gate::fit(identity, None, 0, &draws, terms, Demands::default()).unwrap();
     Report::new("Año <1> & \"más\"", Form::Choose, rows).unwrap().with_gate(gate)
 }
 

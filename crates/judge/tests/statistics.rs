@@ -5,8 +5,8 @@ use crate::common;
 use common::{golden, near};
 use proptest::prelude::*;
 use recinto_judge::bounds::{
-    binomial_cdf, clopper_pearson, hoeffding_bentkus, inverse_beta, ln_gamma, lower_bound,
-    normal_quantile, regularized_beta, rows_needed, upper_bound, wilson,
+    binomial_cdf, clopper_pearson, fewest_rows, hoeffding_bentkus, inverse_beta, ln_gamma,
+    lower_bound, normal_quantile, regularized_beta, rows_needed, upper_bound, wilson,
 };
 
 #[test]
@@ -52,6 +52,20 @@ fn known_sample_sizes() {
     assert_eq!(rows_needed(0.0, 0.01, 0.05), Some(299));
     near("59 rows", upper_bound(0, 59, 0.05), 1.0 - 0.05f64.powf(1.0 / 59.0), 1e-14);
     assert!(rows_needed(0.02, 0.05, 0.05).unwrap() > 59);
+    for (risk, delta, want) in [
+        (0.05, 0.05, 59),
+        (0.01, 0.05, 299),
+        (0.1, 0.05, 29),
+        (0.5, 0.25, 2),
+        (0.5, 0.5, 1),
+        (0.9, 0.5, 1),
+        (0.02, 0.05, 149),
+    ] {
+        assert_eq!(fewest_rows(risk, delta), want, "{risk} {delta}");
+        assert!(upper_bound(0, want, delta) <= risk + 1e-12, "{risk} {delta}");
+        assert!(want == 1 || upper_bound(0, want - 1, delta) > risk, "{risk} {delta}");
+    }
+    assert_eq!(fewest_rows(f64::NAN, 0.05), u64::MAX);
     for (rate, risk, delta) in
         [(0.05, 0.05, 0.05), (0.2, 0.1, 0.05), (0.0, 0.0, 0.05), (0.0, 0.05, 0.0), (0.0, 1.0, 0.5)]
     {

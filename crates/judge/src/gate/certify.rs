@@ -5,12 +5,16 @@
 //!
 //! Sources: Y. Geifman, R. El-Yaniv, "Selective classification for deep neural networks",
 //! NeurIPS 2017, algorithm 2 (selective guaranteed risk); A. Angelopoulos and others, "Learn then
-//! Test", arXiv 2110.01052 (fixed sequence); A. Angelopoulos and others, "Conformal risk control",
-//! ICLR 2024.
+//! Test", arXiv 2110.01052 (fixed sequence, and several of them with a part of delta each); A.
+//! Angelopoulos and others, "Conformal risk control", ICLR 2024.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fraction, bounds, metrics, rows::Trial};
+use super::{
+    curve::{Count, Curve, Rows},
+    refusal::{Of, Refusal, refusal},
+};
+use crate::{Fraction, bounds, rows::Trial};
 
 /// A threshold, and what is known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,28 +30,6 @@ pub struct Certificate {
     pub errors: u64,
     /// The bound on the risk that was shown.
     pub bound: Fraction,
-}
-
-/// Why there is no threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "why", deny_unknown_fields)]
-pub enum Refusal {
-    /// Too few labels. At least `missing` more rows would do, if they are like these: an estimate.
-    TooFew {
-        /// Labelled rows there are.
-        rows: u64,
-        /// Labelled rows that are missing, about.
-        missing: u64,
-    },
-    /// At no threshold is the risk of these rows below the wanted one: more labels do not help.
-    TooManyErrors {
-        /// Labelled rows there are.
-        rows: u64,
-        /// The least risk at any threshold with rows enough to tell.
-        least_risk: Fraction,
-    },
-    /// Risk or probability are no numbers strictly between 0 and 1.
-    OutOfRange,
 }
 
 /// How the risk of a fixed threshold is tested.
@@ -71,21 +53,23 @@ fn in_range(risk: f64, delta: f64) -> bool {
     inside(risk) && inside(delta)
 }
 
-/// Confidences that are numbers, upwards.
-fn sorted(trials: &[Trial]) -> Vec<f64> {
-    let mut out: Vec<f64> = trials.iter().map(|t| t.confidence).filter(|c| !c.is_nan()).collect();
-    out.sort_by(f64::total_cmp);
-    out
-}
-
-fn certificate(trials: &[Trial], threshold: f64, bound: f64) -> Certificate {
-    let (accepted, errors) = count(trials, threshold);
-    Certificate {
-        threshold: Fraction(threshold),
-        rows: trials.len() as u64,
-        accepted,
-        errors,
-        bound: Fraction(bound),
+/// What `search` finds among `trials`: a count with the bound that holds there.
+fn certify(
+    trials: &[Trial],
+    search: impl Fn(&Curve<'_>) -> Option<(Count, f64)>,
+    of: Of,
+    (risk, delta): (f64, f64),
+) -> Result<Certificate, Refusal> {
+    let rows = Rows::new(trials);
+    match search(&rows.curve()) {
+        Some((count, bound)) => Ok(Certificate {
+            threshold: Fraction(count.threshold),
+            rows: rows.all(),
+            accepted: count.accepted,
+            errors: count.errors,
+            bound: Fraction(bound),
+        }),
+        None => Err(refusal(&rows, &search, of, risk, delta)),
     }
 }
 
@@ -100,13 +84,18 @@ pub fn fixed(
     if !in_range(risk, delta) || threshold.is_nan() {
         return Err(Refusal::OutOfRange);
     }
-    let (accepted, errors) = count(trials, threshold);
-    let bound = bounds::upper_bound(errors, accepted, delta);
-    if accepted > 0 && bound <= risk {
-        return Ok(certificate(trials, threshold, bound));
-    }
-    let only: Vec<Trial> = trials.iter().filter(|t| t.confidence >= threshold).copied().collect();
-    Err(refusal(trials.len(), &only, risk, delta))
+    let search = |curve: &Curve<'_>| {
+        let count = curve.above(threshold);
+        let bound = bounds::upper_bound(count.errors, count.accepted, delta);
+        (count.accepted > 0 && bound <= risk).then_some((count, bound))
+    };
+    // What is below the threshold is in nobody's way.
+    let above = |t: &Trial| Trial {
+        confidence: if t.confidence >= threshold { t.confidence } else { f64::NAN },
+        ..*t
+    };
+    let above: Vec<Trial> = trials.iter().map(above).collect();
+    certify(&above, search, Of::Passed, (risk, delta))
 }
 
 /// Selective guaranteed risk: the lowest threshold that a binary search over the confidences finds
@@ -116,38 +105,58 @@ pub fn selective(trials: &[Trial], risk: f64, delta: f64) -> Result<Certificate,
     if !in_range(risk, delta) {
         return Err(Refusal::OutOfRange);
     }
-    let confidences = sorted(trials);
-    let steps = looks(confidences.len());
+    certify(trials, |curve| binary_search(curve, risk, delta), Of::Passed, (risk, delta))
+}
+
+fn binary_search(curve: &Curve<'_>, risk: f64, delta: f64) -> Option<(Count, f64)> {
+    let known = curve.known();
+    let steps = looks(known);
     let each = delta / f64::from(steps);
-    let (mut low, mut high) = (0, confidences.len().saturating_sub(1));
+    let (mut low, mut high) = (0, known.saturating_sub(1));
     let mut best = None;
     for _ in 0..steps {
         let middle = (low + high).div_ceil(2);
-        let Some(threshold) = confidences.get(middle).copied() else { break };
-        let (accepted, errors) = count(trials, threshold);
-        let bound = bounds::upper_bound(errors, accepted, each);
+        let Some(count) = curve.at(known.saturating_sub(middle)) else { break };
+        let bound = bounds::upper_bound(count.errors, count.accepted, each);
         if bound <= risk {
-            (high, best) = (middle, Some((threshold, bound)));
+            (high, best) = (middle, Some((count, bound)));
         } else {
             low = middle;
         }
     }
-    match best {
-        Some((threshold, bound)) => Ok(certificate(trials, threshold, bound)),
-        None => Err(refusal(trials.len(), trials, risk, each)),
-    }
+    best
 }
 
 /// Looks of the binary search: ⌈log₂ rows⌉, at least one.
-fn looks(rows: usize) -> u32 {
+fn looks(rows: u64) -> u32 {
     rows.max(2).next_power_of_two().trailing_zeros()
 }
 
-/// Learn then Test with a fixed sequence: `grid` is walked from strict to loose while the
-/// hypothesis "the risk is above `risk`" can be rejected at `delta`; the last threshold that was
-/// is the answer. Thresholds with too few rows to reject anything are passed over: that depends on
-/// the confidences alone, never on the labels.
+/// Learn then Test with a fixed sequence of the thresholds that a ladder gives: strict to loose,
+/// while the hypothesis "the risk is above `risk`" can be rejected at `delta`; the last threshold
+/// that was is the answer. The first one accepts five times the fewest rows that can certify
+/// anything, so that one error by chance does not end the walk; in small sets a fifth of the rows,
+/// and twice the fewest at least. Each further one accepts a tenth more. All that depends on the
+/// confidences alone, never on the labels.
 pub fn fixed_sequence(
+    trials: &[Trial],
+    risk: f64,
+    delta: f64,
+    test: Test,
+) -> Result<Certificate, Refusal> {
+    if !in_range(risk, delta) {
+        return Err(Refusal::OutOfRange);
+    }
+    let search = |curve: &Curve<'_>| {
+        let first = first_rank(curve.known(), risk, delta);
+        walk(ladder(curve, first), risk, delta, test)
+    };
+    certify(trials, search, Of::Passed, (risk, delta))
+}
+
+/// As [`fixed_sequence`], over thresholds of your own, strict to loose. Those with too few rows to
+/// reject anything are passed over.
+pub fn fixed_sequence_on(
     trials: &[Trial],
     risk: f64,
     delta: f64,
@@ -157,62 +166,87 @@ pub fn fixed_sequence(
     if !in_range(risk, delta) || grid.iter().any(|t| t.is_nan()) {
         return Err(Refusal::OutOfRange);
     }
-    let least = ((1.0 / delta).ln() / risk).ceil() as u64;
+    let search = |curve: &Curve<'_>| {
+        walk(grid.iter().map(|threshold| curve.above(*threshold)), risk, delta, test)
+    };
+    certify(trials, search, Of::Passed, (risk, delta))
+}
+
+/// Sequences of [`multistart`].
+const STARTS: u32 = 3;
+
+/// Learn then Test with three sequences on the ladder of [`fixed_sequence`], at a third of `delta`
+/// each: from its own start, from the surest half of the rows, and from all rows. The loosest
+/// threshold that any of them reaches is the answer. Wrong answers among the surest end the first
+/// one only.
+pub fn multistart(trials: &[Trial], risk: f64, delta: f64) -> Result<Certificate, Refusal> {
+    if !in_range(risk, delta) {
+        return Err(Refusal::OutOfRange);
+    }
+    let each = delta / f64::from(STARTS);
+    let search = |curve: &Curve<'_>| {
+        let known = curve.known();
+        let starts = [first_rank(known, risk, each), known.div_ceil(2), known];
+        let found = starts.map(|start| walk(ladder(curve, start), risk, each, Test::Binomial));
+        found.into_iter().flatten().max_by_key(|(count, _)| count.accepted)
+    };
+    certify(trials, search, Of::Passed, (risk, delta))
+}
+
+/// The last count before the first that cannot be told from a risk above `risk`.
+fn walk(
+    counts: impl Iterator<Item = Count>,
+    risk: f64,
+    delta: f64,
+    test: Test,
+) -> Option<(Count, f64)> {
+    let least = bounds::fewest_rows(risk, delta);
     let mut best = None;
-    for threshold in grid.iter().copied() {
-        let (accepted, errors) = count(trials, threshold);
-        if accepted < least {
-            continue;
-        }
+    for count in counts.filter(|count| count.accepted >= least) {
         let p_value = match test {
-            Test::Binomial => bounds::binomial_cdf(errors, accepted, risk),
-            Test::HoeffdingBentkus => bounds::hoeffding_bentkus(errors, accepted, risk),
+            Test::Binomial => bounds::binomial_cdf(count.errors, count.accepted, risk),
+            Test::HoeffdingBentkus => bounds::hoeffding_bentkus(count.errors, count.accepted, risk),
         };
         // Written so that a p-value that is not a number stops the walk.
         if p_value <= delta {
-            best = Some(threshold);
+            best = Some(count);
         } else {
             break;
         }
     }
     // What was shown is the risk itself: a tighter bound would be a second look.
-    match best {
-        Some(threshold) => Ok(certificate(trials, threshold, risk)),
-        None => Err(refusal(trials.len(), trials, risk, delta)),
-    }
+    best.map(|count| (count, risk))
 }
 
-/// A sequence of thresholds, strict to loose, for [`fixed_sequence`]. The first accepts five times
-/// the fewest rows that can certify anything, so that one error by chance does not end the walk;
-/// in small sets a fifth of the rows, and twice the fewest at least. Each further one accepts a
-/// tenth more. Made of the confidences alone.
-pub fn sequence(trials: &[Trial], risk: f64, delta: f64) -> Vec<f64> {
-    let confidences = sorted(trials);
-    if !in_range(risk, delta) || confidences.is_empty() {
-        return Vec::new();
-    }
-    let (least, rows) = ((1.0 / delta).ln() / risk, confidences.len() as f64);
-    let start = (5.0 * least).min((rows / 5.0).max(2.0 * least)).ceil().min(rows) as usize;
-    let mut out = Vec::new();
-    let mut rank = start.max(1);
-    loop {
-        out.push(confidences[confidences.len() - rank]);
-        if rank == confidences.len() {
-            break;
-        }
-        rank = (rank + (rank / 10).max(1)).min(confidences.len());
-    }
-    out.dedup();
-    out
+/// The rank at which a ladder begins.
+fn first_rank(known: u64, risk: f64, delta: f64) -> u64 {
+    let least = bounds::fewest_rows(risk, delta);
+    let start = least.saturating_mul(5).min((known / 5).max(least.saturating_mul(2)));
+    start.min(known)
+}
+
+/// Counts from the row of rank `first` on, each at a tenth more rows than the one before.
+fn ladder(curve: &Curve<'_>, first: u64) -> impl Iterator<Item = Count> {
+    let known = curve.known();
+    let next = move |rank: &u64| (*rank < known).then(|| (rank + (rank / 10).max(1)).min(known));
+    std::iter::successors(Some(first.max(1)), next).filter_map(|rank| curve.at(rank))
 }
 
 /// Conformal risk control: the lowest confidence that occurs and at which the expected share of
 /// rows that pass *and* are wrong, among all rows, is at most `risk`. Holds on average over the
 /// labelled rows; there is no `delta`.
 pub fn risk_control(trials: &[Trial], risk: f64) -> Result<Certificate, Refusal> {
-    let mut grid = sorted(trials);
-    grid.dedup();
-    risk_control_on(trials, risk, &grid)
+    if !in_range(risk, 0.5) {
+        return Err(Refusal::OutOfRange);
+    }
+    let search = |curve: &Curve<'_>| {
+        let rank = loosest(curve.known(), |rank| {
+            curve.at(rank).is_some_and(|count| corrected(count, curve) <= risk)
+        });
+        let count = curve.at(rank)?;
+        Some((count, corrected(count, curve)))
+    };
+    certify(trials, search, Of::All, (risk, 0.05))
 }
 
 /// As [`risk_control`], over thresholds of your own, loose to strict.
@@ -220,68 +254,27 @@ pub fn risk_control_on(trials: &[Trial], risk: f64, grid: &[f64]) -> Result<Cert
     if !in_range(risk, 0.5) || grid.iter().any(|t| t.is_nan()) {
         return Err(Refusal::OutOfRange);
     }
-    let n = trials.len() as f64;
-    let corrected = |threshold: f64| (count(trials, threshold).1 as f64 + 1.0) / (n + 1.0);
-    // The loss never rises with the threshold, so the first that fits can be halved for.
-    let at = grid.partition_point(|threshold| corrected(*threshold) > risk);
-    let found = grid.get(at).map(|t| certificate(trials, *t, corrected(*t)));
-    if let Some(found) = found.filter(|c| c.accepted > 0) {
-        return Ok(found);
-    }
-    let rows = trials.len() as u64;
-    let least = (1.0 / risk - 1.0).ceil() as u64;
-    if rows < least {
-        return Err(Refusal::TooFew { rows, missing: least - rows });
-    }
-    let least_risk = Fraction(metrics::risk_coverage(trials).first().map_or(1.0, |p| p.risk));
-    Err(Refusal::TooManyErrors { rows, least_risk })
-}
-
-/// Why nothing was certified among `trials`, out of `rows` labelled rows. Looks at some thresholds
-/// that let at least a twentieth of the rows pass.
-fn refusal(rows: usize, trials: &[Trial], risk: f64, delta: f64) -> Refusal {
-    /// A gate that lets less pass is of no use, and so few rows tell nothing about it.
-    const USEFUL: f64 = 0.05;
-    const LOOKS: usize = 48;
-    let known: Vec<Trial> = trials.iter().filter(|t| !t.confidence.is_nan()).copied().collect();
-    let accepted = |point: &metrics::Point| (point.coverage * known.len() as f64).round();
-    let share = |point: &metrics::Point| accepted(point) / rows.max(1) as f64;
-    let mut curve = metrics::risk_coverage(&known);
-    curve.retain(|point| share(point) >= USEFUL);
-    let total = rows as u64;
-    if curve.is_empty() {
-        let needed = bounds::rows_needed(0.0, risk, delta).unwrap_or(u64::MAX);
-        return Refusal::TooFew { rows: total, missing: needed };
-    }
-    let missing = |point: &metrics::Point| -> Option<u64> {
-        let needed = bounds::rows_needed(point.risk, risk, delta)? as f64;
-        Some(((needed - accepted(point)).max(1.0) / share(point)).ceil() as u64)
+    let search = |curve: &Curve<'_>| {
+        // The loss never rises with the threshold, so the first that fits can be halved for.
+        let fits = |threshold: &f64| corrected(curve.above(*threshold), curve) <= risk;
+        let at = grid.partition_point(|threshold| !fits(threshold));
+        let count = curve.above(*grid.get(at)?);
+        (count.accepted > 0).then(|| (count, corrected(count, curve)))
     };
-    let looks = || curve.iter().rev().step_by(curve.len().div_ceil(LOOKS)).chain(curve.first());
-    match looks().filter_map(missing).min() {
-        Some(missing) => Refusal::TooFew { rows: total, missing },
-        None => {
-            let least = looks().map(|point| point.risk).fold(1.0, f64::min);
-            Refusal::TooManyErrors { rows: total, least_risk: Fraction(least) }
-        }
-    }
+    certify(trials, search, Of::All, (risk, 0.05))
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Refusal::TooFew { rows, missing } => {
-                write!(
-                    f,
-                    "{rows} labelled rows are too few; at least some {missing} more are missing"
-                )
-            }
-            Refusal::TooManyErrors { rows, least_risk } => write!(
-                f,
-                "among {rows} labelled rows the least risk is {:.3}; more labels do not help",
-                least_risk.0
-            ),
-            Refusal::OutOfRange => f.write_str("risk and delta must be strictly between 0 and 1"),
-        }
+/// (errors + 1) / (rows + 1).
+fn corrected(count: Count, curve: &Curve<'_>) -> f64 {
+    (count.errors as f64 + 1.0) / (curve.rows() as f64 + 1.0)
+}
+
+/// The largest rank that fits, where all smaller ones do; 0 for none.
+fn loosest(known: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, known);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
     }
+    low
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::certify::Refusal;
+use super::refusal::Refusal;
 use crate::{Fraction, rows::Scored};
 
 /// How unlikely an option is.

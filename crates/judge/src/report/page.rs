@@ -105,13 +105,20 @@ fn gate(report: &Report, out: &mut String) {
         terms.delta.0,
         gate.digest()
     );
-    for (cell, finding) in gate.cells() {
-        let _ = match finding {
+    for (cell, fit) in gate.cells() {
+        let _ = match &fit.finding {
             Finding::Certified(c) => writeln!(
                 out,
                 "<tr><td>{cell}</td><td class=\"n\">{:.4}</td><td class=\"n\">{}</td>\
                  <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.4}</td></tr>",
                 c.threshold.0, c.rows, c.accepted, c.errors, c.bound.0
+            ),
+            Finding::Sets(sets) => writeln!(
+                out,
+                "<tr><td>{cell}</td><td class=\"n\">{:.4}</td><td class=\"n\">{}</td>\
+                 <td colspan=\"3\">sets: an answer passes when its option alone is left</td></tr>",
+                1.0 - sets.quantile.0,
+                sets.rows
             ),
             Finding::Refused(why) => {
                 writeln!(out, "<tr><td>{cell}</td><td colspan=\"5\">{}</td></tr>", says(why))

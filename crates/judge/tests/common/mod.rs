@@ -1,7 +1,11 @@
 //! Golden files and labelled rows for the tests of this room.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use recinto_judge::{Form, Row, Scored, Trial, rows::Stream};
+use recinto_judge::{
+    Form, Row, Scored, Trial,
+    gate::{Cell, Draw},
+    rows::Stream,
+};
 use serde_json::Value;
 
 pub fn golden(name: &str) -> Value {
@@ -53,4 +57,18 @@ pub fn world(seed: u64, n: usize, truth: impl Fn(f64) -> f64) -> Vec<Trial> {
             Trial { confidence, correct: stream.next() < truth(confidence) }
         })
         .collect()
+}
+
+/// Trials as draws that are independent of each other, all of one question.
+pub fn draws(trials: &[(Cell, Trial)], question: recinto_receipt::Digest) -> Vec<Draw> {
+    let draw = |(at, (cell, trial)): (usize, &(Cell, Trial))| Draw {
+        cell: *cell,
+        question,
+        state: recinto_receipt::sha256(&at.to_le_bytes()),
+        group: 0,
+        calibrated: None,
+        scored: Scored { p: vec![trial.confidence, 0.0], label: usize::from(!trial.correct) },
+        unmet: None,
+    };
+    trials.iter().enumerate().map(draw).collect()
 }

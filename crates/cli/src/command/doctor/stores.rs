@@ -84,7 +84,8 @@ fn ollama(root: &Path) -> Look {
         }
         lists += 1;
         if names(&folder).is_none() {
-            unlisted = Some(format!("its folder `{name}` cannot be listed; whole names lead there"));
+            unlisted =
+                Some(format!("its folder `{name}` cannot be listed; whole names lead there"));
         }
     }
     match (lists, enter(&root.join("blobs"))) {

@@ -8,7 +8,8 @@ use std::{
 
 use clap::ValueEnum;
 use recinto_judge::{
-    Answer, Artefact, Bucket, Calibration, Entry, Form, Gate, Report, Row, Scored, Settings, Skipped,
+    Answer, Artefact, Bucket, Calibration, Entry, Form, Gate, Report, Row, Scored, Settings,
+    Skipped,
     calibrate::{Fitted, Method},
     gate::Demands,
     rows::split,
@@ -163,9 +164,9 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
 
 /// How many answers have labels that hold less than `least` of all probability, as far as it is
 /// known.
-fn thin(answers: &[(Answer, bool)], least: f64) -> usize {
+fn thin(answers: &[(String, Answer)], least: f64) -> usize {
     let is_thin = |answer: &Answer| answer.facts().option_mass.is_some_and(|mass| mass < least);
-    answers.iter().filter(|(answer, _)| is_thin(answer)).count()
+    answers.iter().filter(|(_, answer)| is_thin(answer)).count()
 }
 
 /// Seconds since 1970.

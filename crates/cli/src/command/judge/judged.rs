@@ -15,6 +15,8 @@ pub struct Judged {
     pub question: Question,
     pub answer: Result<Answer, Unavailable>,
     pub outcome: Outcome,
+    /// Where the gate is one by sets: the options that stay possible, by their indexes.
+    pub set: Option<Vec<usize>>,
     /// How a choice of many options went.
     pub rounds: Option<Rounds>,
     /// Whether the answer is the expected one, where one is expected.
@@ -63,8 +65,8 @@ pub fn judge(
                     Some(gate) => gate.decide(answer.as_ref()),
                     None => ungated(&answer),
                 };
-                let question = question.clone();
-                Judged { id, question, answer, outcome, rounds: None, expected: None }
+                let (question, set) = (question.clone(), set(gate, &answer));
+                Judged { id, question, answer, outcome, set, rounds: None, expected: None }
             }
             Some(group) => {
                 let among = judge.among(state, &id, question, group)?;
@@ -75,8 +77,8 @@ pub fn judge(
                 out.usage = out.usage.plus(among.usage);
                 out.warnings.extend(among.warnings);
                 let (question, answer) = (among.question, among.answer);
-                let rounds = Some(among.rounds);
-                Judged { id, question, answer, outcome, rounds, expected: None }
+                let (rounds, set) = (Some(among.rounds), set(gate, &answer));
+                Judged { id, question, answer, outcome, set, rounds, expected: None }
             }
         };
         out.all.push(judged);
@@ -85,6 +87,11 @@ pub fn judge(
         return Err(Failure::silent(Exit::Interrupted));
     }
     Ok(out)
+}
+
+/// The options that a gate by sets leaves.
+fn set(gate: Option<&Gate>, answer: &Result<Answer, Unavailable>) -> Option<Vec<usize>> {
+    gate?.set(answer.as_ref().ok()?)
 }
 
 /// Absence of a gate never passes one.
@@ -163,8 +170,26 @@ impl Judged {
         likeliest(self.answer.as_ref().ok()?)
     }
 
-    /// All reasons in one line.
+    /// All reasons in one line, and the options that stay possible, the first of them.
     pub fn why(&self) -> String {
+        /// A line has room for so many.
+        const NAMED: usize = 8;
+        let (Some(set), Ok(answer)) = (&self.set, &self.answer) else { return self.reasons() };
+        let shares = answer.probabilities();
+        let word = |at: &usize| answer.form().word(*at, &shares[*at].label);
+        let named: Vec<String> = set.iter().take(NAMED).map(word).collect();
+        let more = match set.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = if named.is_empty() { "nothing".into() } else { named.join(", ") };
+        match &self.outcome {
+            Outcome::Pass { .. } => format!("only {named} stays possible"),
+            _ => format!("{}; possible: {named}{more}", self.reasons()),
+        }
+    }
+
+    fn reasons(&self) -> String {
         match &self.outcome {
             Outcome::Pass { confidence, threshold } => {
                 format!("confidence {confidence:.4} reaches {threshold:.4}")
@@ -182,6 +207,10 @@ impl Judged {
         out.insert("answer".into(), json!(self.answer.as_ref().ok()));
         out.insert("gate".into(), json!(self.outcome));
         out.insert("why".into(), self.why().into());
+        if let (Some(set), Ok(answer)) = (&self.set, &self.answer) {
+            let labels = set.iter().map(|at| answer.probabilities()[*at].label.clone());
+            out.insert("set".into(), labels.collect::<Vec<_>>().into());
+        }
         if let Some(rounds) = &self.rounds {
             out.insert("rounds".into(), json!(rounds));
         }

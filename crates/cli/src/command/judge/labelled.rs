@@ -6,9 +6,8 @@ use std::{
 };
 
 use recinto_judge::{Answer, Backend, Judge, Questions, Record, Row, Unavailable};
-use recinto_receipt::sha256;
+use recinto_receipt::{Digest, sha256};
 
-use super::judged::likeliest;
 use crate::{
     exit::Exit,
     failure::Failure,
@@ -35,8 +34,8 @@ pub struct DataArgs {
 pub struct Labelled {
     /// Logits and what is right.
     pub rows: Vec<Row>,
-    /// Answers, and whether each is right.
-    pub answers: Vec<(Answer, bool)>,
+    /// Answers, each with its question's id.
+    pub answers: Vec<(String, Answer)>,
     /// Labelled questions without an answer.
     pub unavailable: u64,
 }
@@ -70,14 +69,39 @@ fn labelled(
     Ok((asked, places))
 }
 
-/// Checks every line before anything is computed: labels that are lost would bend what is fitted.
-/// Says on `screen` how many records are about the state of an earlier one.
+/// What a file of labelled records holds.
+pub struct Checked {
+    /// Records.
+    pub count: u64,
+    /// Those of the state of an earlier one, with labels of the same questions.
+    pub repeated: u64,
+    /// Digests of the questions that have a label.
+    pub labelled: BTreeSet<Digest>,
+}
+
+/// As [`look`]; says on `screen` how many records are about the state of an earlier one.
 pub fn check(
     data: &Path,
     questions: Option<&Questions>,
     screen: &Screen,
     interrupt: &Interrupt,
 ) -> Result<u64, Failure> {
+    let Checked { count, repeated, .. } = look(data, questions, interrupt)?;
+    if repeated > 0 {
+        screen.note(&format!(
+            "{repeated} of {count} records label the state of an earlier one again; what is fitted takes \
+             each for a draw of its own"
+        ));
+    }
+    Ok(count)
+}
+
+/// Checks every line before anything is computed: labels that are lost would bend what is fitted.
+pub fn look(
+    data: &Path,
+    questions: Option<&Questions>,
+    interrupt: &Interrupt,
+) -> Result<Checked, Failure> {
     let place = data.display();
     // A pipe would be empty the second time.
     if data == Path::new("-") || std::fs::metadata(data).is_ok_and(|meta| !meta.is_file()) {
@@ -85,11 +109,12 @@ pub fn check(
     }
     let mut lines = records(data, interrupt)?;
     let (mut count, mut bad, mut named) = (0, 0, Vec::new());
-    let (mut seen, mut repeated) = (BTreeSet::new(), 0);
+    let (mut seen, mut repeated, mut known) = (BTreeSet::new(), 0, BTreeSet::new());
     while let Some((number, record)) = lines.next()? {
         count += 1;
         let checked = record.and_then(|record| {
-            labelled(&record, questions)?;
+            let (asked, _) = labelled(&record, questions)?;
+            known.extend(asked.iter().map(|(_, question)| question.digest()));
             let ids: Vec<&str> = record.labels.iter().map(|(id, _)| id.as_str()).collect();
             Ok((record.state.digest(), sha256(ids.join("\0").as_bytes())))
         });
@@ -114,13 +139,7 @@ pub fn check(
             Failure::usage(what).hint("a line is {\"state\": …, \"labels\": {\"ID\": ANSWER}}")
         );
     }
-    if repeated > 0 {
-        screen.note(&format!(
-            "{repeated} of {count} records label the state of an earlier one again; what is fitted takes \
-             each for a draw of its own"
-        ));
-    }
-    Ok(count)
+    Ok(Checked { count, repeated, labelled: known })
 }
 
 /// Asks the labelled questions of every record.
@@ -146,7 +165,7 @@ pub fn read(
             return Err(Failure::silent(Exit::Interrupted));
         }
         let found = judgement.answers.into_iter().zip(judgement.logits).zip(places);
-        for (((_, answer), logits), place) in found {
+        for (((id, answer), logits), place) in found {
             match (answer, logits) {
                 (Ok(answer), Some(logits)) => {
                     // What is fitted would be bound to a name that no answer has.
@@ -158,8 +177,7 @@ pub fn read(
                     // Without a group, a record is one by itself: its labels are of one state.
                     let row = row.of_record(number).in_group(record.group_number());
                     out.rows.push(row);
-                    let right = likeliest(&answer) == Some(place);
-                    out.answers.push((answer, right));
+                    out.answers.push((id, answer));
                 }
                 (Err(Unavailable::Failed), _) => return Err(failed(judge)),
                 _ => out.unavailable += 1,

@@ -112,8 +112,8 @@ fn rows<'a>(
 ) -> impl Iterator<Item = (&'a str, u64, Vec<(String, f64)>)> {
     questions.iter().filter_map(|(id, question)| {
         let kept = priors.questions().get(&question.digest())?;
-        let labels = question.labels().into_iter().map(Into::into);
-        Some((id, kept.inputs, labels.zip(kept.mean.iter().map(|p| p.0)).collect()))
+        let labels = question.labels();
+        Some((id, kept.inputs, labels.into_iter().zip(kept.mean.iter().map(|p| p.0)).collect()))
     })
 }
 

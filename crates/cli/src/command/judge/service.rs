@@ -58,10 +58,7 @@ impl Door for Way {
 
 /// Whether every further request would be refused alike.
 fn ends(kind: &Kind) -> bool {
-    match kind {
-        Kind::Auth | Kind::Budget | Kind::NotFound | Kind::Outside(_) => true,
-        _ => false,
-    }
+    matches!(kind, Kind::Auth | Kind::Budget | Kind::NotFound | Kind::Outside(_))
 }
 
 /// What an answer's place says of an error; the error itself is told beside it.
