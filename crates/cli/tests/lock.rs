@@ -503,8 +503,9 @@ fn encoders_and_judges_are_locked() {
         ("./bert", &embed, &["model.safetensors", "tokenizer.json", "config.json", "modules.json"]),
         ("./laya", &judge, &["model.safetensors", "rl_agent_config.json", "encoder/config.json"]),
     ];
-    for (name, command, files) in runs {
-        let before = shell.run(command);
+    // A strict lock lets nothing run that is not in it.
+    let before = runs.map(|(_, command, _)| shell.run(command));
+    for ((name, command, files), before) in runs.into_iter().zip(before) {
         lock(&shell, &[name, "--strict"]);
         let written = fs::read_to_string(shell.path().join("recinto.lock")).unwrap();
         for file in files {
