@@ -280,7 +280,8 @@ fn refused(gate: &Gate) -> Failure {
     let failure = Failure::no(format!("no threshold could be certified: {}", why.join("; ")));
     match gate.cells().values().find_map(|fit| fit.instead) {
         Some(promise) => failure.hint(&format!(
-            "`--promise {}` says the same and finds a threshold with these labels",
+            "`--promise {}` says the same and finds a threshold with these labels; to take it now is \
+             a second look at them, so give half of one less --confidence",
             promise.name()
         )),
         None => failure.hint(
