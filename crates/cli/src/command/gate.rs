@@ -281,7 +281,7 @@ fn refused(gate: &Gate) -> Failure {
     match gate.cells().values().find_map(|fit| fit.instead) {
         Some(promise) => failure.hint(&format!(
             "`--promise {}` says the same and finds a threshold with these labels; to take it now is \
-             a second look at them, so give half of one less --confidence",
+             a second look at them, so ask for half the doubt (--confidence 0.975 for 0.95)",
             promise.name()
         )),
         None => failure.hint(
