@@ -79,6 +79,7 @@ impl Gate {
         terms: Terms,
         demands: Demands,
     ) -> Result<Gate, Error> {
+        identity.prior.must_stay("a gate")?;
         check(&terms, &demands)?;
         check_draws(draws, calibration)?;
         let mut by_cell: BTreeMap<Cell, Vec<&Draw>> = BTreeMap::new();
