@@ -188,6 +188,10 @@ impl Line {
             }
         };
         let request_digest = cleared.digest().map(str::to_owned);
+        // Once it is on its way, a stop may come too late.
+        if stop.stopped() {
+            return Err(Unbegun::Quiet(Quiet::Stopped));
+        }
         let Some(exchange) = self.net.send(request, cleared) else {
             let what = format!("there is no leave to send to {}", self.host());
             return Err(Unbegun::Unsent(Box::new(Error::new(self.name, Kind::Request, what))));
