@@ -72,7 +72,8 @@ pub struct Glance {
 /// Why this engine does not run a model.
 #[derive(Debug, Serialize)]
 pub struct Lack {
-    /// `architecture`, `type`, `tokenizer`, `template`, `licence`; `file` for one that cannot be used at all.
+    /// `architecture`, `type`, `tokenizer`, `template`, `licence`; `file` for one that cannot be used
+    /// at all.
     pub what: &'static str,
     pub why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,11 +160,10 @@ impl Glance {
 
     /// What named values tell.
     fn told(files: &Files, file: Option<&File>) -> Glance {
-        let text = |key: &str| file.and_then(|file| file.metadata().str(key).ok().flatten());
-        let licences =
-            licence::stated(files, text("general.license"), text("general.license.name"));
+        let licences = licence::stated(files, file.map(File::metadata));
         let Some(file) = file else { return Glance { licences, ..Glance::default() } };
-        let architecture = text("general.architecture").map(str::to_owned);
+        let architecture = file.metadata().str("general.architecture").ok().flatten();
+        let architecture = architecture.map(str::to_owned);
         let context = architecture
             .as_ref()
             .and_then(|name| file.metadata().u64(&format!("{name}.context_length")).ok().flatten());

@@ -79,7 +79,8 @@ impl Held {
         locked.chain(stored).collect()
     }
 
-    /// What should be known of the files and of those that decide with them; under a strict lock nobody else may be able to change one.
+    /// What should be known of the files and of those that decide with them; under a strict lock
+    /// nobody else may be able to change one.
     pub fn warnings(&self, files: &Files, model: &Model) -> Result<Vec<String>, Error> {
         let lock = self.lock.as_ref().map(|lock| lock.path.as_path());
         let others = [model.arch_file(), lock].into_iter().flatten();

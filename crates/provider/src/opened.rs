@@ -74,9 +74,7 @@ pub(crate) fn open_in<T>(
     let value = open(paths, &options)?;
     let (warnings, licences) = {
         let model = model(&value);
-        let said = |key: &str| model.file().metadata().texts(key);
-        let licences =
-            licence::stated(&files, said("general.license"), said("general.license.name"));
+        let licences = licence::stated(&files, Some(model.file().metadata()));
         if let Some(list) = &settings.licenses {
             allowed(list, &files, &name, &licences, model)?;
         }

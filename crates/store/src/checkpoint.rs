@@ -1,30 +1,9 @@
 //! Folders with a checkpoint: `.safetensors` files beside the small file that says what they are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Files that mark a folder as a checkpoint.
 const MARKERS: [&str; 2] = ["config.json", "rl_agent_config.json"];
-
-/// Files that decide with the weights what a checkpoint is and says.
-const BESIDE: [&str; 9] = [
-    "config.json",
-    "rl_agent_config.json",
-    "encoder/config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "tokenizer/tokenizer.json",
-    "tokenizer/tokenizer_config.json",
-    "modules.json",
-    "model.safetensors.index.json",
-];
-/// The same of those that make one vector of a text.
-const MORE: [&str; 2] = ["1_Pooling/config.json", "sentence_bert_config.json"];
-
-/// Those of them that a checkpoint in `folder` has.
-pub(crate) fn beside(folder: &Path) -> Vec<PathBuf> {
-    let files = BESIDE.iter().chain(&MORE).map(|file| folder.join(file));
-    files.filter(|path| path.symlink_metadata().is_ok()).collect()
-}
 
 /// The weights among the files of a folder, given by name and path; `None` when they are no
 /// checkpoint. `model.safetensors` goes before all others, and numbered parts before the rest: what

@@ -313,7 +313,7 @@ impl Found<'_> {
         let claimed = |path: &PathBuf| top().find(|e| e.place.as_ref() == Ok(path))?.claimed;
         let claimed = weights.iter().map(claimed).collect();
         let mut files = Files { weights, claimed, ..self.blank("", Form::Checkpoint) };
-        files.beside.extend(checkpoint::beside(&self.folder));
+        files.beside.extend(recinto_weights::papers(&self.folder));
         Some(files)
     }
 

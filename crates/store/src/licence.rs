@@ -7,6 +7,7 @@ mod text;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use recinto_receipt::Digest;
+use recinto_weights::Metadata;
 
 use self::known::{ALIASES, KNOWN, RULES};
 use crate::{Error, Files, Kind, layers::plain};
@@ -106,28 +107,12 @@ fn folded(id: &str) -> String {
 const MOST: usize = 64;
 
 /// What a file says under a key of its licence.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Said<'a> {
-    /// The file has no such key.
-    #[default]
-    Nothing,
-    /// A text, or a list of some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said<'a> {
+    /// A text, or a list of some; none where the file has no such key.
     Texts(Vec<&'a str>),
     /// A value that is neither.
     Other,
-}
-
-impl<'a> From<Option<&'a str>> for Said<'a> {
-    fn from(text: Option<&'a str>) -> Said<'a> {
-        text.map_or(Said::Nothing, |text| Said::Texts(vec![text]))
-    }
-}
-
-/// What a reader of the file has found; its error is that of another type.
-impl<'a, E> From<Result<Vec<&'a str>, E>> for Said<'a> {
-    fn from(texts: Result<Vec<&'a str>, E>) -> Said<'a> {
-        texts.map_or(Said::Other, Said::Texts)
-    }
 }
 
 impl<'a> Said<'a> {
@@ -149,17 +134,23 @@ impl<'a> Said<'a> {
     }
 }
 
+/// The keys of a file's licence.
+const ID: &str = "general.license";
+const NAME: &str = "general.license.name";
+
 /// Every licence that is stated of a model: by the file's `general.license` (an id, or several with
 /// commas between or in a list) and `general.license.name`, by the model card beside it, and by the
-/// texts its store keeps.
-pub fn stated<'a>(
-    files: &Files,
-    license: impl Into<Said<'a>>,
-    name: impl Into<Said<'a>>,
-) -> Vec<Licence> {
-    const ID: &str = "general.license";
-    const NAME: &str = "general.license.name";
-    let (license, name) = (license.into(), name.into());
+/// texts its store keeps. `file` has the keys of the file, where it can be read.
+pub fn stated(files: &Files, file: Option<Metadata<'_>>) -> Vec<Licence> {
+    let said = |key: &str| match file.map(|file| file.texts(key)) {
+        Some(Ok(texts)) => Said::Texts(texts),
+        Some(Err(_)) => Said::Other,
+        None => Said::Texts(Vec::new()),
+    };
+    stated_by(files, &said(ID), &said(NAME))
+}
+
+fn stated_by(files: &Files, license: &Said<'_>, name: &Said<'_>) -> Vec<Licence> {
     let (ids, names) = (license.texts(true), name.texts(false));
     let other = |id: &&str| id.eq_ignore_ascii_case("other");
     let mut found = Vec::new();
@@ -170,7 +161,7 @@ pub fn stated<'a>(
     if named {
         found.extend(names.iter().map(|name| Licence::of_id(name, NAME)));
     }
-    let odd = [(&license, ID), (&name, NAME)].into_iter().filter(|(said, _)| said.odd());
+    let odd = [(license, ID), (name, NAME)].into_iter().filter(|(said, _)| said.odd());
     found.extend(odd.map(|(_, source)| Licence::own(source)));
     found.extend(files.card.licences.iter().map(|id| Licence::of_id(id, "model card")));
     found.extend(files.layers.licences.iter().map(|text| Licence::of_text(text, "layer")));
@@ -285,7 +276,7 @@ mod tests {
             card: crate::Card::default(),
             notes: Vec::new(),
         };
-        let none = || Said::Nothing;
+        let none = || Said::Texts(Vec::new());
         let texts = |texts: &[&'static str]| Said::Texts(texts.to_vec());
         type Row<'a> = (&'a str, Said<'a>, Said<'a>, &'a [Option<&'a str>]);
         let cases: &[Row<'_>] = &[
@@ -321,7 +312,7 @@ mod tests {
         ];
         let allowed: Allowed = "apache-2.0,mit".parse().unwrap();
         for (name, license, of_name, want) in cases {
-            let found = stated(&files, license.clone(), of_name.clone());
+            let found = stated_by(&files, license, of_name);
             let ids: Vec<Option<&str>> = found.iter().map(|l| l.id.as_deref()).collect();
             assert_eq!(ids, *want, "{name}");
             let listed = |id: &Option<&str>| matches!(id, Some("mit" | "apache-2.0"));

@@ -25,7 +25,7 @@ pub(crate) fn files(text: &str, roots: &Roots) -> Result<Files, Error> {
     let path = tidy(&roots.here.join(path));
     let (form, weights) = weights(&path)?;
     let beside = match form {
-        Form::Checkpoint => checkpoint::beside(&path),
+        Form::Checkpoint => recinto_weights::papers(&path),
         Form::Gguf => Vec::new(),
     };
     Ok(Files {

@@ -130,7 +130,7 @@ fn quantizations_and_files() {
         }
     }
     let files = resolve("o/n:BF16", &roots(dir.path())).unwrap();
-    let stated = licence::stated(&files, None, None);
+    let stated = licence::stated(&files, None);
     assert_eq!((stated[0].id.as_deref(), stated[0].source), (Some("apache-2.0"), "model card"));
 }
 

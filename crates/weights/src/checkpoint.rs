@@ -72,6 +72,17 @@ const LAYOUTS: &[Layout] = &[
     },
 ];
 
+/// Which parts of a checkpoint there are.
+const INDEX: &str = "model.safetensors.index.json";
+
+/// The small files in `folder` that decide with the weights what a checkpoint there is and says:
+/// those of every kind of checkpoint, links too.
+pub fn papers(folder: &Path) -> Vec<PathBuf> {
+    let documents = LAYOUTS.iter().flat_map(|layout| layout.documents).map(|document| document.0);
+    let files = documents.chain([INDEX]).map(|file| folder.join(file));
+    files.filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
 /// Values that only repeat what the vocabulary says, by the thousands.
 const LEFT_OUT: &[&str] = &["added_tokens_decoder"];
 
@@ -100,8 +111,8 @@ pub(crate) fn open(folder: &Path) -> Result<File, Error> {
     if at("model.safetensors").exists() {
         return around(folder, vec![at("model.safetensors")], None);
     }
-    if at("model.safetensors.index.json").exists() {
-        let map = small(&at("model.safetensors.index.json"), 64 << 20)?;
+    if at(INDEX).exists() {
+        let map = small(&at(INDEX), 64 << 20)?;
         let index = Index::read(map.bytes())?;
         let paths = index.files.iter().map(|file| at(file)).collect();
         return around(folder, paths, Some(&index));

@@ -20,6 +20,7 @@ mod utf8;
 mod value;
 mod write;
 
+pub use checkpoint::papers;
 pub use error::{Error, Kind};
 pub use file::{File, Format, Metadata, Other, Tensor, TensorInfo};
 pub use pin::Rewrite;

@@ -80,8 +80,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     let assumed = fits.as_ref().map(|program| program.notes.clone()).unwrap_or_default();
     let architecture = fits.map(|program| program.name).map_err(|e| e.to_string());
     let (pin, verify) = (Row::of(&settings, "pin"), Row::verify(&settings));
-    let said = |key: &str| file.metadata().texts(key);
-    let licences = licence::stated(&files, said("general.license"), said("general.license.name"));
+    let licences = licence::stated(&files, Some(file.metadata()));
     let found =
         Found { files, path, file, architecture, assumed, tokenizer, licences, pin, verify };
     match args.output.json {
