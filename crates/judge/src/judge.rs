@@ -34,9 +34,6 @@ impl Default for Mode {
     }
 }
 
-/// The most questions that a prior is kept of; a question beyond gets none.
-const MOST_PRIORS: usize = 4096;
-
 /// A backend with the way to read it.
 #[derive(Debug)]
 pub struct Judge<B> {
@@ -268,7 +265,7 @@ impl<B: Backend> Judge<B> {
             logits = corrected;
             prior_inputs = Some(inputs);
         } else if let Some(alpha) = self.mode.prior {
-            let room = self.priors.len() < MOST_PRIORS;
+            let room = self.priors.len() < crate::prior::MOST;
             if room || self.priors.contains_key(&digest) {
                 let prior = self.priors.entry(digest).or_default();
                 prior.observe(&readout::softmax(&logits, 1.0));

@@ -14,8 +14,8 @@ use crate::{
     readout,
 };
 
-/// The most questions that priors are kept of.
-const MOST: usize = 4096;
+/// The most questions that a prior is kept of; one beyond gets none.
+pub(crate) const MOST: usize = 4096;
 
 /// Mean distributions of questions, made by one [`Identity`]. Holds numbers and digests only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -73,7 +73,7 @@ impl Record {
             // A value does not know how its numbers were written.
             state: match state {
                 Value::String(text) => State::text(text),
-                _ => State::from_json(raw(line)?)?,
+                value => State::written(value, raw(line)?)?,
             },
         })
     }

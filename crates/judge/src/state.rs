@@ -1,5 +1,7 @@
 //! The state: what is judged. Text, or JSON that instructions can point into.
 
+use std::borrow::Cow;
+
 use recinto_receipt::{Digest, sha256};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
@@ -11,8 +13,8 @@ use crate::{Error, Kind, json};
 #[serde(transparent)]
 pub struct State {
     value: Value,
-    /// The JSON it was read from. A value has no whole numbers beyond 64 bits and does not tell
-    /// `-0` from `-0.0`, and models see numbers as they are written.
+    /// The JSON it was read from, without blanks. A value has no whole numbers beyond 64 bits and
+    /// does not tell `-0` from `-0.0`, and models see numbers as they are written.
     #[serde(skip)]
     source: Option<Box<str>>,
 }
@@ -31,8 +33,12 @@ impl State {
 
     /// A state out of a JSON text; no key twice, at most 64 levels and 32 MiB.
     pub fn from_json(text: &str) -> Result<State, Error> {
-        let state = State::new(json::parse(text, "a state")?)?;
-        Ok(State { source: Some(text.into()), ..state })
+        State::written(json::parse(text, "a state")?, text)
+    }
+
+    /// The state `value`, which was read from the JSON `text`.
+    pub(crate) fn written(value: Value, text: &str) -> Result<State, Error> {
+        Ok(State { source: json::compact(text).map(Into::into), ..State::new(value)? })
     }
 
     /// A state out of a value.
@@ -53,8 +59,8 @@ impl State {
         &self.value
     }
 
-    /// The JSON text it was read from, numbers as they are written there; `None` for one that was
-    /// made otherwise.
+    /// The JSON text it was read from without blanks, numbers as they are written there; `None` for
+    /// one that was made otherwise.
     pub fn source(&self) -> Option<&str> {
         self.source.as_deref()
     }
@@ -74,13 +80,12 @@ impl State {
     pub fn shown(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
-            _ => self.json(),
+            _ => self.json().into_owned(),
         }
     }
 
-    fn json(&self) -> String {
-        let written = self.source().and_then(json::compact);
-        written.unwrap_or_else(|| self.value.to_string())
+    fn json(&self) -> Cow<'_, str> {
+        self.source().map_or_else(|| self.value.to_string().into(), Cow::Borrowed)
     }
 
     /// SHA-256 of its JSON without blanks, keys in their order, numbers as they were written:

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::common;
 use recinto_judge::{
     Answer, Artefact, Choice, Facts, Fraction, Gate, Identity, Judge, Mock, Mode, Outcome,
-    Question, Reason, Truncation, Unavailable,
+    Question, Reason, Unavailable,
     gate::{Demand, Demands, Draw, Finding, Promise, Refusal, Terms},
     rows::Stream,
 };
@@ -21,20 +22,7 @@ fn terms(promise: Promise) -> Terms {
 
 /// An answer to a question about a state, with its options by number.
 fn answer(question: &str, state: u32, p: &[f64], change: impl Fn(&mut Facts)) -> Answer {
-    let identity = identity();
-    let mut facts = Facts {
-        identity: identity.digest(),
-        reading: identity.reading,
-        model: None,
-        question: sha256(question.as_bytes()),
-        state: sha256(&state.to_le_bytes()),
-        calibrated: None,
-        temperature: None,
-        prior_inputs: None,
-        option_mass: Some(0.9),
-        order: None,
-        truncation: Truncation::default(),
-    };
+    let mut facts = common::facts(&identity(), question.as_bytes(), &state.to_le_bytes());
     change(&mut facts);
     let labels = (0..p.len()).map(|i| Choice::plain(format!("opción {i}")));
     Answer::new(&Question::choose(question, labels), p, facts).unwrap()

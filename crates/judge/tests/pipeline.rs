@@ -393,20 +393,7 @@ fn dtype_and_kind_of_model_are_told_apart() {
 }
 
 fn facts(identity: &Identity) -> Facts {
-    let digest = recinto_receipt::sha256(b"x");
-    Facts {
-        identity: identity.digest(),
-        reading: identity.reading.clone(),
-        model: None,
-        question: digest,
-        state: digest,
-        calibrated: None,
-        temperature: None,
-        prior_inputs: None,
-        option_mass: Some(0.9),
-        order: None,
-        truncation: Truncation::default(),
-    }
+    common::facts(identity, b"x", b"x")
 }
 
 fn terms(promise: Promise) -> Terms {

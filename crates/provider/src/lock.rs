@@ -149,11 +149,16 @@ impl Lock {
     ///
     /// Text that is no lock, is one of a newer version, or is not spelled as this one would be.
     pub fn from_text(text: &str) -> Result<Lock, Error> {
+        Lock::read(text, IGNORE)
+    }
+
+    /// The same, and what to do about one that is refused.
+    fn read(text: &str, refused: &'static str) -> Result<Lock, Error> {
         let fault = |what: String| Error::new(Kind::LockFile, what);
         // The library's own words may repeat the text.
         let bad = |e: serde_json::Error| {
             let (line, column) = (e.line(), e.column());
-            fault(format!("not a lock file (line {line}, column {column})")).hint(IGNORE)
+            fault(format!("not a lock file (line {line}, column {column})")).hint(refused)
         };
         #[derive(Deserialize)]
         struct Head {
@@ -162,19 +167,17 @@ impl Lock {
         let Head { recinto_lock: version } = serde_json::from_str(text).map_err(bad)?;
         if version != VERSION {
             let what = format!("a lock file of version {version}; this program reads {VERSION}");
-            return Err(
-                fault(what).hint("a newer recinto may read it; `--no-lock` runs without it")
-            );
+            return Err(fault(what).hint(format!("{refused}; a newer recinto may read it")));
         }
         let lock: Lock = serde_json::from_str(text).map_err(bad)?;
         if let Some((name, _)) = lock.models.iter().find(|(_, entry)| entry.weights.is_empty()) {
-            return Err(fault(format!("`{name}` has no weights in it")).hint(IGNORE));
+            return Err(fault(format!("`{name}` has no weights in it")).hint(refused));
         }
         let store = |entry: &Entry| Store::NAMES.iter().any(|row| row.0 == entry.store);
         if let Some((name, _)) = lock.models.iter().find(|(_, entry)| !store(entry)) {
             let known: Vec<&str> = Store::NAMES.iter().map(|row| row.0).collect();
             let what = format!("`{name}` is of a store that is none of {}", known.join(", "));
-            return Err(fault(what).hint(IGNORE));
+            return Err(fault(what).hint(refused));
         }
         if lock.to_text() != text {
             let what = "not as `recinto lock` writes it: edited by hand, or a name stands twice";

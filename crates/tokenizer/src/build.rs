@@ -18,22 +18,6 @@ use crate::{
     tokenizer::Model,
 };
 
-/// See [`Tokenizer::check`].
-pub(crate) fn check(m: Metadata<'_>) -> Result<(), Error> {
-    if let Some(text) = whole(m)? {
-        return crate::json::read(text.as_bytes()).map(drop);
-    }
-    let family = families::find(m)?;
-    if family.has_pre() {
-        let word = load::text(m, "pre")?;
-        // Without a word the pieces decide, and some splitter is always found.
-        if let Some(word) = word.filter(|word| !word.is_empty() && family.word != "gemma4") {
-            known_pre(word)?;
-        }
-    }
-    load::pieces(m).map(drop)
-}
-
 /// A whole `tokenizer.json`, where that is all there is, as in checkpoints.
 fn whole(m: Metadata<'_>) -> Result<Option<&str>, Error> {
     match load::text(m, "model")? {

@@ -83,16 +83,6 @@ pub struct Description {
 }
 
 impl Tokenizer {
-    /// Whether the vocabulary's kind and its pre-tokenizer are known and it has pieces: what can be
-    /// told without building it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tokenizer::from_metadata`], which finds more.
-    pub fn check(m: Metadata<'_>) -> Result<(), Error> {
-        build::check(m)
-    }
-
     /// Builds the tokenizer that `tokenizer.ggml.*` describes; everything in it is checked.
     pub fn from_metadata(m: Metadata<'_>) -> Result<Tokenizer, Error> {
         build::build(m, None)

@@ -150,7 +150,7 @@ fn fit(args: Fit) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.out.quiet, args.out.verbose)?;
     let (terms, demands) = asked(&args)?;
-    args.reader.must_stay()?;
+    args.reader.none_running("changes with every input: nothing is fitted on it")?;
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     let others = [Some(args.data.data.as_path()), args.questions.questions.as_deref()];

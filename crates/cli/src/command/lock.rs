@@ -107,7 +107,7 @@ fn write(
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
     let target = Target::new(&path, &open::files_read(settings, &[]))?;
-    let found = read(&path)?;
+    let found = InForce::of_writer(path.clone())?;
     if args.remove && found.is_none() {
         return Err(absent(&path));
     }
@@ -177,21 +177,6 @@ fn known(lock: &Lock) -> String {
     format!("in it: {}", if names.is_empty() { "nothing".into() } else { names.join(", ") })
 }
 
-/// The lock in the file `path`. One that cannot be read is in the way of the very command that would
-/// write it anew.
-fn read(path: &Path) -> Result<Option<InForce>, Failure> {
-    InForce::read(path.to_owned(), false).map_err(|error| {
-        let mut failure = Failure::from(error);
-        let aside = "move the file away and lock its models again; `--lock FILE` names another";
-        let text = failure.text.take().unwrap_or_default();
-        failure.text = Some(match text.split_once("\nhint: ") {
-            Some((what, hint)) if hint.contains("--no-lock") => format!("{what}\nhint: {aside}"),
-            _ => text,
-        });
-        failure
-    })
-}
-
 /// The name that a lock in the file `path` has for what `name` means here.
 fn own_name(path: &Path, name: &str) -> Result<String, Failure> {
     let here = std::env::current_dir()
@@ -250,7 +235,7 @@ fn check(
     path: PathBuf,
     mut screen: Screen,
 ) -> Result<Exit, Failure> {
-    let found = read(&path)?;
+    let found = InForce::of_writer(path.clone())?;
     let InForce { path, lock } = found.ok_or_else(|| absent(&path))?;
     let names: Vec<String> = match args.names.is_empty() {
         true => lock.models.keys().cloned().collect(),

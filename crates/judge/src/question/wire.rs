@@ -1,7 +1,8 @@
 //! Questions as JSON, strictly: an unknown key is an error, and so is a key of another form.
 //!
 //! Facts: the hosted API's published schema; package `laya` 0.4.15 for `labels`, for lists of
-//! labels, for numbers and booleans as labels, descriptions and levels, and for what it refuses. `or_nothing` is our own; it is never sent.
+//! labels, for numbers and booleans as labels, descriptions and levels, and for what it refuses.
+//! `or_nothing` is our own; it is never sent.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};

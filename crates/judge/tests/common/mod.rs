@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use recinto_judge::{
-    Form, Row, Scored, Trial,
+    Facts, Form, Identity, Row, Scored, Trial, Truncation,
     gate::{Cell, Draw},
     rows::Stream,
 };
@@ -57,6 +57,23 @@ pub fn world(seed: u64, n: usize, truth: impl Fn(f64) -> f64) -> Vec<Trial> {
             Trial { confidence, correct: stream.next() < truth(confidence) }
         })
         .collect()
+}
+
+/// What is known of an answer that `identity` read plainly.
+pub fn facts(identity: &Identity, question: &[u8], state: &[u8]) -> Facts {
+    Facts {
+        identity: identity.digest(),
+        reading: identity.reading.clone(),
+        model: None,
+        question: recinto_receipt::sha256(question),
+        state: recinto_receipt::sha256(state),
+        calibrated: None,
+        temperature: None,
+        prior_inputs: None,
+        option_mass: Some(0.9),
+        order: None,
+        truncation: Truncation::default(),
+    }
 }
 
 /// Trials as draws that are independent of each other, all of one question.

@@ -16,6 +16,8 @@ use crate::{
     trusted::{self, Rules},
 };
 
+/// What to do about a file that is refused where it is to be written.
+const ASIDE: &str = "move the file away and lock its models again; `--lock FILE` names another";
 /// Before a name that is a path.
 const PATH: &str = "path:";
 
@@ -67,9 +69,22 @@ impl InForce {
     ///
     /// As [`InForce::find`].
     pub fn read(path: PathBuf, must: bool) -> Result<Option<InForce>, Error> {
-        let rules = Rules { kind: Kind::LockFile, must, root_too: false, ignore: IGNORE };
+        InForce::open(path, must, IGNORE)
+    }
+
+    /// The same for who writes it anew or looks at it: going without it does not help there.
+    ///
+    /// # Errors
+    ///
+    /// As [`InForce::find`].
+    pub fn of_writer(path: PathBuf) -> Result<Option<InForce>, Error> {
+        InForce::open(path, false, ASIDE)
+    }
+
+    fn open(path: PathBuf, must: bool, ignore: &'static str) -> Result<Option<InForce>, Error> {
+        let rules = Rules { kind: Kind::LockFile, must, root_too: false, ignore };
         let Some(text) = trusted::read(&path, &rules)? else { return Ok(None) };
-        let lock = Lock::from_text(&text).map_err(|e| e.of(&path.display().to_string()))?;
+        let lock = Lock::read(&text, ignore).map_err(|e| e.of(&path.display().to_string()))?;
         Ok(Some(InForce { path, lock }))
     }
 

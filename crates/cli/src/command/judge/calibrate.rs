@@ -35,9 +35,10 @@ use crate::{
 const EXAMPLES: &str = "\
 A temperature is fitted for each form, and for each number of options that has rows enough; yes or
 no may have a line (platt) or steps (isotonic) instead. Half of the records are fitted on, the other
-half is measured on; a record, and a group, is never divided. The artefact holds for this model, wording and orders, and for no other, and
-for numbers of options that it has seen (2, 3-5, 6-10, from 11 the fewest to the most): an answer
-with others stays as it is, uncalibrated. Fit a gate on other records than these.
+half is measured on; a record, and a group, is never divided. The artefact holds for this model,
+wording and orders, and for no other, and for numbers of options that it has seen (2, 3-5, 6-10,
+from 11 the fewest to the most): an answer with others stays as it is, uncalibrated. Fit a gate on
+other records than these.
 
 Examples:
   recinto judge calibrate -Q questions.toml --data labelled.jsonl -o team.cal
@@ -105,7 +106,7 @@ pub fn run(args: Args) -> Result<Exit, Failure> {
     if args.reader.calibration.is_some() {
         return Err(Failure::usage("--calibration has no place where one is made"));
     }
-    args.reader.must_stay()?;
+    args.reader.none_running("changes with every input: nothing is fitted on it")?;
     let settings = args.reader.settings()?;
     let questions = args.questions.read(&interrupt)?;
     let others = [Some(args.data.data.as_path()), args.questions.questions.as_deref()];

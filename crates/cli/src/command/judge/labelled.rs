@@ -151,7 +151,6 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<Labelled, Failure> {
     let (mut lines, mut out) = (records(data, interrupt)?, Labelled::default());
-    judge.identity().prior.must_stay("what is fitted")?;
     let identity = judge.identity().digest();
     let mut count = 0;
     while let Some((number, record)) = lines.next()? {

@@ -78,7 +78,7 @@ struct Body<'a> {
 pub fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut screen = Screen::new(args.output.quiet, args.output.verbose)?;
-    args.reader.several()?;
+    args.reader.none_running("takes several states, and here is one")?;
     let settings = args.reader.settings()?;
     let questions = args.questions.needed(&interrupt)?;
     let expected = expectations(&args.expect, &questions)?;

@@ -170,21 +170,10 @@ impl ReaderArgs {
         }
     }
 
-    /// Refuses answers that depend on those before them, which nothing can be fitted on.
-    pub fn must_stay(&self) -> Result<(), Failure> {
+    /// Refuses a running prior, and says `why` there can be none.
+    pub fn none_running(&self, why: &str) -> Result<(), Failure> {
         match self.running_prior {
-            true => Err(Failure::usage(
-                "--running-prior changes with every input: nothing is fitted on it",
-            )
-            .hint("`recinto judge prior` keeps one in a file, for --prior")),
-            false => Ok(()),
-        }
-    }
-
-    /// Refuses a prior of several states where there is one.
-    pub fn several(&self) -> Result<(), Failure> {
-        match self.running_prior {
-            true => Err(Failure::usage("--running-prior takes several states, and here is one")
+            true => Err(Failure::usage(format!("--running-prior {why}"))
                 .hint("`recinto judge prior` keeps a prior in a file, for --prior")),
             false => Ok(()),
         }
@@ -352,7 +341,7 @@ fn absent(reader: Reader) -> Failure {
 }
 
 /// The artefact in a file.
-pub fn artefact<T: Artefact>(path: &Path) -> Result<T, Failure> {
+fn artefact<T: Artefact>(path: &Path) -> Result<T, Failure> {
     let bytes = write::bytes(path, LONGEST)?;
     T::from_bytes(&bytes).map_err(|e| Failure::from(e).at(&path.display().to_string()))
 }
